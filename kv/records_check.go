@@ -71,6 +71,9 @@ func (m *Meta) Check() error {
 	if err := m.checkTypes(); err != nil {
 		return err
 	}
+	if err := m.checkEdgeTables(); err != nil {
+		return err
+	}
 	if m.Labels != nil {
 		return m.Labels.check(m.Nodes)
 	}
@@ -109,6 +112,42 @@ func (m *Meta) checkTypes() error {
 	if in > nodesMost {
 		return fmt.Errorf("%d lists, one for each node and relation, are more than can be stored",
 			in)
+	}
+	return nil
+}
+
+// checkEdgeTables checks that tables of edges belong to relations, and have a start for each node.
+func (m *Meta) checkEdgeTables() error {
+	for i := range m.EdgeTables {
+		t := &m.EdgeTables[i]
+		nodes, rows := m.Nodes, m.Edges
+		if m.Typed() && t.Relation >= 0 && t.Relation < len(m.Relations) {
+			nodes = m.NodeTypes[m.Relations[t.Relation].Dst].Nodes
+			if counts := m.Stats.TypeCounts; t.Relation < len(counts) {
+				rows = counts[t.Relation]
+			}
+		} else if t.Relation != 0 || m.Typed() {
+			return fmt.Errorf("a table of edges of relation %d, of %d", t.Relation,
+				len(m.Relations))
+		}
+		if t.Rows != rows || t.Starts.Rows != nodes || m.EdgeTable(t.Relation) != t {
+			return fmt.Errorf("the table of relation %d has %d rows for %d edges, and starts of "+
+				"%d for %d nodes, or there are two", t.Relation, t.Rows, rows, t.Starts.Rows, nodes)
+		}
+		columns := t.Columns
+		if r := t.Reverse; r != nil {
+			columns = append([]TableColumn{r.Rows}, columns...)
+			if of := m.EdgeTable(r.Of); of == nil || of.Reverse != nil || of.Rows != rows {
+				return fmt.Errorf("the rows of relation %d are in a table of relation %d that "+
+					"is not there or has others", t.Relation, r.Of)
+			}
+		}
+		for _, c := range columns {
+			if c.Rows != rows {
+				return fmt.Errorf("column %q of relation %d has %d rows, and its table %d",
+					c.Name, t.Relation, c.Rows, rows)
+			}
+		}
 	}
 	return nil
 }

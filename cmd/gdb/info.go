@@ -132,19 +132,40 @@ func printTypes(w *cli.Lines, m *kv.Meta) {
 		w.Printf("  relation  %s edges\n", cli.Cut(fmt.Sprintf("%s -> %s: %-20s %s",
 			m.NodeTypes[r.Src].Name, m.NodeTypes[r.Dst].Name, m.EdgeTypes[i],
 			cli.Count(m.Stats.TypeCounts[i])), 60))
+		printEdgeTable(w, m, i)
+	}
+	if !m.Typed() {
+		printEdgeTable(w, m, 0)
 	}
 	for i, t := range m.NodeTypes {
 		if i == 0 {
 			w.Printf("node types  ids are TYPE:ID\n")
 		}
 		w.Printf("  type      %-30.30s %s\n", t.Name, cli.Count(t.Nodes))
-		for _, c := range t.Columns {
-			nulls := ""
-			if c.Nulls > 0 {
-				nulls = ", " + cli.Plural(int(c.Nulls), "null")
-			}
-			w.Printf("    column  %s\n", cli.Cut(fmt.Sprintf("%s %s%s", c.Name, c.Type, nulls), 66))
+		printTableColumns(w, t.Columns)
+	}
+}
+
+// printEdgeTable lists the columns of the edges of a relation.
+func printEdgeTable(w *cli.Lines, m *kv.Meta, relation int) {
+	t := m.EdgeTable(relation)
+	if t == nil {
+		return
+	}
+	if t.Reverse != nil {
+		w.Printf("    columns of %s\n", m.EdgeTypes[t.Reverse.Of])
+	}
+	printTableColumns(w, t.Columns)
+}
+
+// printTableColumns lists columns.
+func printTableColumns(w *cli.Lines, columns []kv.TableColumn) {
+	for _, c := range columns {
+		nulls := ""
+		if c.Nulls > 0 {
+			nulls = ", " + cli.Plural(int(c.Nulls), "null")
 		}
+		w.Printf("    column  %s\n", cli.Cut(fmt.Sprintf("%s %s%s", c.Name, c.Type, nulls), 66))
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/stream"
+	"gdb/layout/ingest/tables"
 	"gdb/layout/rowfile"
 	"gdb/layout/splits"
 
@@ -109,7 +110,8 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 	return &pipeline{Work: work, src: src, info: info, opt: opt, hash: ids.Hash,
 		random: rand.Reader, draw: draw, codec: stream.EdgeCodec{Typed: info.Typed,
 			Weighted: info.Weighted, Timed: info.Timed, Split: len(info.EdgeSplits) > 0 ||
-				draw != nil && reverses, Numbered: opt.Merge == "last"}}, nil
+				draw != nil && reverses, Numbered: opt.Merge == "last" ||
+				len(info.EdgeTables) > 0}}, nil
 }
 
 // checkChoices finds values that are none of those that an option has; "" is the default of all.
@@ -492,7 +494,7 @@ func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err e
 	if r.splits, err = p.splits(ctx, m); err != nil {
 		return err
 	}
-	if err := p.columns(ctx, m, r); err != nil {
+	if r.columns, err = p.nodeTables(ctx, r); err != nil {
 		return err
 	}
 	for i := range p.info.Features {
@@ -503,6 +505,9 @@ func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err e
 		r.features = append(r.features, f)
 	}
 	if r.topology, err = p.topology(ctx, r.scan, m); err != nil {
+		return err
+	}
+	if r.tables, err = p.edgeTables(ctx, r, m); err != nil {
 		return err
 	}
 	if err := p.edgeSplits(ctx, r, m); err != nil {
@@ -519,6 +524,21 @@ func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err e
 	return err
 }
 
+// nodeTables writes the columns of tables of nodes.
+func (p *pipeline) nodeTables(ctx context.Context, r *results) ([]*tables.Columns, error) {
+	if !p.info.Ranged {
+		return nil, nil
+	}
+	return tables.Nodes(ctx, p.Work, p.src, r.ids.Types)
+}
+
+// edgeTables writes the tables of edges.
+func (p *pipeline) edgeTables(ctx context.Context, r *results, m *nodeMap) (*tables.EdgeTables,
+	error) {
+	e := &tables.Edges{Work: p.Work, Info: p.info, Nodes: m.nodes, First: p.firsts}
+	return e.Write(ctx, r.scan.Rows, r.topology.Places)
+}
+
 // results is what the steps found out, for the catalog.
 type results struct {
 	scan     *scanResult
@@ -526,8 +546,9 @@ type results struct {
 	labels   *labelsResult
 	splits   *splitsResult
 	features []*featuresResult
-	columns  []*columnsResult // by type of nodes
+	columns  []*tables.Columns // by type of nodes
 	topology *topologyResult
+	tables   *tables.EdgeTables
 	divided  splits.EdgeResult
 	out      *topologyResult
 }

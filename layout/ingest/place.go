@@ -94,17 +94,7 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		m.Features = append(m.Features, f.Meta)
 		m.Files = append(m.Files, f.Files...)
 	}
-	for i, c := range r.columns {
-		if c != nil {
-			m.NodeTypes[i].Columns = c.Columns
-			m.Files = append(m.Files, c.Files...)
-		}
-	}
-	for i := range p.info.Tables {
-		if t := &p.info.Tables[i]; len(t.Roles) > 0 {
-			m.NodeTypes[t.Type].Roles = t.Roles
-		}
-	}
+	p.tablesMeta(m, r)
 	m.FeatureNames = p.featureNames()
 	if f := p.info.Features; len(f) > 0 && f[0].Dims != nil {
 		for i, columns := range f[0].OfTypes {
@@ -131,6 +121,25 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		inherit(m, p.again)
 	}
 	return m, nil
+}
+
+// tablesMeta adds the tables of nodes and edges.
+func (p *pipeline) tablesMeta(m *kv.Meta, r *results) {
+	for i, c := range r.columns {
+		if c != nil {
+			m.NodeTypes[i].Columns = c.Columns
+			m.Files = append(m.Files, c.Files...)
+		}
+	}
+	if r.tables != nil {
+		m.EdgeTables = r.tables.Tables
+		m.Files = append(m.Files, r.tables.Files...)
+	}
+	for i := range p.info.Tables {
+		if t := &p.info.Tables[i]; len(t.Roles) > 0 {
+			m.NodeTypes[t.Type].Roles = t.Roles
+		}
+	}
 }
 
 // source says what the store is made from.

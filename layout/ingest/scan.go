@@ -13,6 +13,7 @@ import (
 	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/stream"
 	"gdb/layout/ingest/table"
+	"gdb/layout/ingest/tables"
 )
 
 // idMode is the way from external ids to node ids. It follows from the source, and from whether
@@ -47,6 +48,7 @@ type scanResult struct {
 	Renumbered bool
 	Edges      []extsort.Run     // ids, or keys of ids, and payload
 	IDs        []extsort.Run     // keys of ids (wide), entries (text), or the bitmap (ranked)
+	Rows       []extsort.Run     // of tables of edges: see tables.Rows
 	Read       uint64            // rows of the source
 	NodeRows   uint64            // rows of the node tables
 	Pairs      stream.PairCounts // of a sample, where reverse edges are not added
@@ -161,6 +163,7 @@ type scanner struct {
 	watch     *stream.PairWatch // nil where reverse edges are added
 	shared    sharedWatch
 	rounded   source.RoundedWeights // of all edges
+	rows      tables.Rows
 }
 
 // scanBatchWords is the size of a batch, a multiple of every width: it stays in the L1 cache.
@@ -191,6 +194,9 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 	}
 	if s.sorter, err = extsort.NewWords(opt); err != nil {
 		return nil, errors.Join(err, s.ids.Abort())
+	}
+	if err := s.rows.Open(p.Work, p.info); err != nil {
+		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
@@ -335,7 +341,10 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 	batch, joined := s.batch[:0], s.out.Mode.joinsEdges()
 	split := uint16(slices.Index(s.p.info.EdgeSplits, c.Split) + 1) // 0 if it is in none
 	var rec [extsort.WordsMax]uint64
-	first := s.out.Read - uint64(len(s.src)) // number of the chunk's first edge
+	first, err := s.rows.Add(c)
+	if err != nil {
+		return err
+	}
 	ends := 1
 	if joined {
 		ends = 2
@@ -396,6 +405,10 @@ func (s *scanner) finish() (err error) {
 	if s.out.IDs, err = s.ids.Finish(); err != nil {
 		return err
 	}
+	if s.out.Rows, err = s.rows.Finish(); err != nil {
+		return err
+	}
+	s.p.KeepRuns(s.out.Rows)
 	s.p.KeepRuns(s.out.Edges)
 	s.p.KeepRuns(s.out.IDs)
 	s.out.EdgeTypes = s.types.names
@@ -407,4 +420,6 @@ func (s *scanner) finish() (err error) {
 	return nil
 }
 
-func (s *scanner) close() error { return errors.Join(s.sorter.Abort(), s.ids.Abort()) }
+func (s *scanner) close() error {
+	return errors.Join(s.sorter.Abort(), s.ids.Abort(), s.rows.Close())
+}

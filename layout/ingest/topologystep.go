@@ -13,6 +13,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/stream"
+	"gdb/layout/ingest/tables"
 	"gdb/layout/listfile"
 	"gdb/layout/splits"
 )
@@ -33,6 +34,7 @@ type topologyResult struct {
 	Divided splits.EdgeResult
 	Out     []extsort.Run // the edges, turned around, if out-lists are wanted
 	Sources []extsort.Run // the sources of all edges, if their counters do not fit
+	Places  []extsort.Run // of edges in lists, for the tables of edges: see tables.Places
 	Degrees []extsort.Run // the degree of each node that has one, if features are made of it
 }
 
@@ -177,6 +179,9 @@ func (t *listPass) open() (err error) {
 		}
 	}
 	t.placer.tally = &t.tally
+	if err := t.placer.places.Open(t.p.Work, t.p.info); err != nil {
+		return err
+	}
 	return t.openTally()
 }
 
@@ -239,6 +244,10 @@ func (t *listPass) finish() (err error) {
 		}
 		t.p.KeepFiles(t.out.Divided.Files...)
 	}
+	if t.out.Places, err = t.placer.places.Finish(); err != nil {
+		return err
+	}
+	t.p.KeepRuns(t.out.Places)
 	return t.finishTally()
 }
 
@@ -279,6 +288,7 @@ func (t *listPass) close() error {
 	if t.lists.writer != nil {
 		errs = append(errs, t.lists.writer.Abort())
 	}
+	errs = append(errs, t.placer.places.Close())
 	if t.tally.counts != nil {
 		errs = append(errs, t.tally.counts.Free())
 	}
@@ -372,6 +382,7 @@ type placer struct {
 	id      uint64 // the last that was
 	rank    uint64 // and its node
 	lists   *lists
+	places  tables.Places
 	tally   *tally // nil for out-lists
 }
 
@@ -386,6 +397,9 @@ func (t *placer) add(rec []uint64) error {
 		return nil
 	}
 	if err := t.lists.add(node, t.edge); err != nil || t.tally == nil {
+		return err
+	}
+	if err := t.places.Add(node, t.edge.Type, t.codec.NumberOf(rec)); err != nil {
 		return err
 	}
 	return t.tally.add(node, nbr, t.edge.Type, rec[1:])

@@ -203,16 +203,7 @@ func (r *reading) column(c kv.TableColumn) (out []string) {
 	}
 	err = f.Scan(context.Background(), 0, c.Rows, nil, func(_ uint64, v *columnfile.Values) error {
 		for i := range v.Rows {
-			switch {
-			case v.Null(i):
-				out = append(out, "null")
-			case v.Floats != nil:
-				out = append(out, fmt.Sprint(v.Floats[i]))
-			case v.Ints != nil:
-				out = append(out, fmt.Sprint(v.Ints[i]))
-			default:
-				out = append(out, string(v.Strings.At(i)))
-			}
+			out = append(out, cell(v, i))
 		}
 		return nil
 	})
@@ -220,6 +211,19 @@ func (r *reading) column(c kv.TableColumn) (out []string) {
 		r.t.Fatal(err)
 	}
 	return out
+}
+
+// cell returns row i of values as text.
+func cell(v *columnfile.Values, i int) string {
+	switch {
+	case v.Null(i):
+		return "null"
+	case len(v.Floats) > 0:
+		return fmt.Sprint(v.Floats[i])
+	case len(v.Ints) > 0:
+		return fmt.Sprint(v.Ints[i])
+	}
+	return string(v.Strings.At(i))
 }
 
 // TestTypedWrong: what is wrong in tables is said with its place, and nothing is left behind.

@@ -116,16 +116,17 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 	}
 	for _, t := range m.NodeTypes {
 		x.Row("node type", t.Name, fmt.Sprintf("%d nodes", t.Nodes))
-		for _, c := range t.Columns {
-			what := c.Type
-			if c.Nulls > 0 {
-				what += fmt.Sprintf(", %d nulls", c.Nulls)
-			}
-			if c.Least != "" || c.Greatest != "" {
-				what += fmt.Sprintf(", from %s to %s", c.Least, c.Greatest)
-			}
-			x.Row("column", t.Name+"."+c.Name, what)
+		describeColumns(x, "column", t.Name, t.Columns)
+	}
+	for _, t := range m.EdgeTables {
+		of := "edges"
+		if t.Relation < len(m.Relations) {
+			of = m.EdgeTypes[t.Relation]
 		}
+		if t.Reverse != nil {
+			x.Row("edge columns", of, "those of "+m.EdgeTypes[t.Reverse.Of])
+		}
+		describeColumns(x, "edge column", of, t.Columns)
 	}
 	if l := m.Labels; l != nil {
 		what := fmt.Sprintf("%d classes, %d nodes labeled", len(l.Classes), l.Labeled)
@@ -141,6 +142,20 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 		x.Row("edge split", s.Name, fmt.Sprintf("%d edges", s.Count))
 	}
 	return nil
+}
+
+// describeColumns shows the columns of a table of nodes or edges.
+func describeColumns(x *exec.Execution, kind, of string, columns []kv.TableColumn) {
+	for _, c := range columns {
+		what := c.Type
+		if c.Nulls > 0 {
+			what += fmt.Sprintf(", %d nulls", c.Nulls)
+		}
+		if c.Least != "" || c.Greatest != "" {
+			what += fmt.Sprintf(", from %s to %s", c.Least, c.Greatest)
+		}
+		x.Row(kind, of+"."+c.Name, what)
+	}
 }
 
 func describeFiles(x *exec.Execution, m *kv.Meta) {

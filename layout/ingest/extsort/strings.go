@@ -105,7 +105,7 @@ func (s *Strings) Add(e Entry) error {
 			return err
 		}
 		if need > len(s.text) {
-			return fmt.Errorf("extsort: an id of %d bytes does not fit in the memory given",
+			return fmt.Errorf("extsort: a text of %d bytes does not fit in the memory given",
 				len(e.Text))
 		}
 	}

@@ -58,7 +58,7 @@ func (g *guess) describe(t *table.Table, name, file string) Table {
 		if t.List(c) || t.Kind(c) == table.Unread {
 			continue
 		}
-		typ := source.ColumnType(t, c, g.opener.Missing)
+		typ := table.ColumnType(t, c, g.opener.Missing)
 		of.Types[t.Name(c)] = typ
 		if typ == columnfile.Date || typ == columnfile.Timestamp || t.TimeForm(c) != kv.TimeNumber {
 			times = append(times, t.Name(c))

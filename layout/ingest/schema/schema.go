@@ -42,7 +42,7 @@ type Table struct {
 	Time string `json:"time,omitempty"` // when a row came about: the time of its edges
 	// Foreign are columns and the tables whose keys they have.
 	Foreign map[string]string `json:"foreign,omitempty"`
-	// Types are types of columns, of source.ColumnTypes; others are found.
+	// Types are types of columns, of table.ColumnTypes; others are found.
 	Types map[string]string `json:"types,omitempty"`
 }
 
@@ -122,9 +122,9 @@ func (s *Schema) check() error {
 			}
 		}
 		for _, column := range slices.Sorted(maps.Keys(t.Types)) {
-			if !slices.Contains(source.ColumnTypes, t.Types[column]) {
+			if !slices.Contains(table.ColumnTypes, t.Types[column]) {
 				return input.Wrong(s.path+", table "+t.Name, "", "the type of %s is %s, and not "+
-					"one of %v", column, t.Types[column], source.ColumnTypes)
+					"one of %v", column, t.Types[column], table.ColumnTypes)
 			}
 		}
 	}

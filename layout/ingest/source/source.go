@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"gdb/kv"
+	"gdb/layout/columnfile"
 	"gdb/layout/ingest/input"
 )
 
@@ -62,8 +63,10 @@ type Info struct {
 	Splits    []string // names: train, val, test, train@0, …
 	// EdgeSplits are the names of the splits of the edges, in EdgeChunk.Split.
 	EdgeSplits []string
-	// Tables are the tables whose columns are stored, of a source whose types are ranges.
+	// Tables are the tables of nodes whose columns are stored, of a source whose types are ranges.
 	Tables []TableInfo
+	// EdgeTables are the tables of edges with columns that are stored: EdgeChunk.Columns.
+	EdgeTables []TableInfo
 	// Columns are the columns of the tables that are read, with what each is taken for.
 	Columns []TableColumn
 	Bytes   int64    // of all files, for progress
@@ -162,6 +165,9 @@ type EdgeChunk struct {
 	Weight           []float32
 	Rounded          RoundedWeights
 	Time             []int64
+	// Columns are the stored columns of the table that the edges are from, as Info.EdgeTables lists
+	// them; nil where there are none, and of reverse edges.
+	Columns []columnfile.Values
 	// Split is the split of all edges of the chunk, where the source splits edges (triples).
 	Split string
 	Where

@@ -61,7 +61,8 @@ type edgeTable struct {
 	relation, srcType, dstType string
 	// key says that dst is a foreign key, which may be null, of a table of nodes; without a column
 	// src these have row numbers.
-	key bool
+	key    bool
+	stored []table.Stored
 }
 
 // typed reports whether edges have types.
@@ -304,6 +305,8 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	}
 	rel, weight := add(t.rel, input.Key, ""), add(t.weight, input.Float, leaveOut("--weight-col"))
 	time := add(t.time, input.Time, leaveOut("--time-col"))
+	values := len(columns)
+	columns = append(columns, t.storedInputs()...)
 	c, mode := &EdgeChunk{Split: t.split}, table.Restarts
 	src, dst := newPrefixer(t.srcType), newPrefixer(t.dstType)
 	name := []byte(t.relation)
@@ -331,6 +334,12 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 			}
 			if t.time >= 0 {
 				c.Time = b.Columns[time].Integers
+			}
+			if t.stored != nil {
+				stored := b.Columns[values:]
+				if err := t.parseStored(c, stored, b.Rows, s.tables.Missing); err != nil {
+					return err
+				}
 			}
 			return fn(c)
 		})

@@ -451,7 +451,7 @@ func (s *typedGraph) streamEnds(ctx context.Context, typ int, fn func(*IDChunk) 
 		if r.src != typ && r.dst != typ {
 			continue
 		}
-		err := r.graph.streamEdges(ctx, r.edges(), func(c *EdgeChunk) error {
+		err := r.graph.streamEdges(ctx, r.edges().bare(), func(c *EdgeChunk) error {
 			for end, ids := range [][][]byte{c.SrcText, c.DstText} {
 				if [2]int{r.src, r.dst}[end] != typ {
 					continue
@@ -501,10 +501,12 @@ func (s *typedGraph) streamEdges(ctx context.Context, fn func(*EdgeChunk) error)
 			c.TypeText, c.TypeInt = nil, number(n, i)
 			err := fn(c)
 			if err == nil && s.reverse {
-				c.TypeInt = number(n, i+len(s.relations))
+				columns := c.Columns
+				c.TypeInt, c.Columns = number(n, i+len(s.relations)), nil
 				c.SrcText, c.DstText = c.DstText, c.SrcText
 				c.Rounded = RoundedWeights{}
 				err = fn(c)
+				c.Columns = columns
 			}
 			if r.edges().weight < 0 {
 				c.Weight = nil

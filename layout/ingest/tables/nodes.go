@@ -1,4 +1,5 @@
-package ingest
+// Package tables writes the columns of tables of nodes and of edges.
+package tables
 
 import (
 	"context"
@@ -13,14 +14,14 @@ import (
 	"gdb/layout/ingest/steps"
 )
 
-// columnSource is what sources have whose tables are stored.
-type columnSource interface {
+// Source is what sources have whose tables of nodes are stored.
+type Source interface {
 	TableColumns(ctx context.Context, t *source.TableInfo, columns []int,
 		fn func(*source.ColumnChunk) error) error
 }
 
-// columnsResult is the columns of a table.
-type columnsResult struct {
+// Columns are the columns of a table.
+type Columns struct {
 	Columns []kv.TableColumn
 	Files   []kv.FileMeta
 }
@@ -28,38 +29,42 @@ type columnsResult struct {
 // columnBytes bounds what writing a column takes: buffers, and a dictionary of strings.
 const columnBytes = 12 << 20
 
-// columns writes the columns of each table in the order of its rows, which its nodes have too. As
-// many are written in one pass as memory allows.
-func (p *pipeline) columns(ctx context.Context, m *nodeMap, r *results) error {
-	r.columns = make([]*columnsResult, len(p.info.NodeTypes))
-	for i := range p.info.Tables {
-		t := &p.info.Tables[i]
-		name := p.info.NodeTypes[t.Type]
-		out, err := steps.Do(ctx, p.Work, "columns "+name,
-			func(ctx context.Context, out *columnsResult) error {
-				w := &tableWriter{p: p, t: t, name: name, rows: r.ids.Types[t.Type].Nodes}
+// Nodes writes the columns of each table in the order of its rows, which its nodes have too. As
+// many are written in one pass as memory allows. The result is by type, nil for one without a
+// table.
+func Nodes(ctx context.Context, w *steps.Work, src source.Source, types []kv.NodeTypeMeta) (
+	[]*Columns, error) {
+	info := src.Info()
+	all := make([]*Columns, len(types))
+	for i := range info.Tables {
+		t := &info.Tables[i]
+		of := &types[t.Type]
+		out, err := steps.Do(ctx, w, "columns "+of.Name,
+			func(ctx context.Context, out *Columns) error {
+				w := &tableWriter{Work: w, src: src.(Source), t: t, name: of.Name, rows: of.Nodes}
 				err := w.write(ctx, out)
-				p.KeepFiles(out.Files...)
+				w.KeepFiles(out.Files...)
 				return err
 			})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		r.columns[t.Type] = out
+		all[t.Type] = out
 	}
-	return nil
+	return all, nil
 }
 
 // tableWriter writes the columns of a table.
 type tableWriter struct {
-	p    *pipeline
+	*steps.Work
+	src  Source
 	t    *source.TableInfo
 	name string // of the type
 	rows uint64
 }
 
-func (w *tableWriter) write(ctx context.Context, out *columnsResult) error {
-	atOnce := max(1, int(w.p.Memory.Sort/columnBytes))
+func (w *tableWriter) write(ctx context.Context, out *Columns) error {
+	atOnce := max(1, int(w.Memory.Sort/columnBytes))
 	for first := 0; first < len(w.t.Columns); first += atOnce {
 		var some []int
 		for c := first; c < min(first+atOnce, len(w.t.Columns)); c++ {
@@ -73,12 +78,12 @@ func (w *tableWriter) write(ctx context.Context, out *columnsResult) error {
 }
 
 // pass writes some columns in one pass over the table.
-func (w *tableWriter) pass(ctx context.Context, columns []int, out *columnsResult) (err error) {
+func (w *tableWriter) pass(ctx context.Context, columns []int, out *Columns) (err error) {
 	bytes := int64(len(columns)) * columnBytes
-	if err := w.p.Budget.Reserve("writing columns", bytes); err != nil {
+	if err := w.Budget.Reserve("writing columns", bytes); err != nil {
 		return err
 	}
-	defer w.p.Budget.Release(bytes)
+	defer w.Budget.Release(bytes)
 	var writers []*columnfile.Writer
 	defer func() {
 		for _, c := range writers {
@@ -88,15 +93,15 @@ func (w *tableWriter) pass(ctx context.Context, columns []int, out *columnsResul
 	for _, c := range columns {
 		info := &w.t.Columns[c]
 		path := columnPath(w.name, info.Name, c)
-		writer, err := columnfile.NewWriter(w.p.FS, w.p.Path(path), columnfile.Spec{
-			UUID: w.p.Journal.UUID, Name: info.Name, Path: path, Type: info.Type})
+		writer, err := columnfile.NewWriter(w.FS, w.Path(path), columnfile.Spec{
+			UUID: w.Journal.UUID, Name: info.Name, Path: path, Type: info.Type})
 		if err != nil {
 			return err
 		}
 		writers = append(writers, writer)
 	}
 	rows := uint64(0)
-	err = w.p.src.(columnSource).TableColumns(ctx, w.t, columns,
+	err = w.src.TableColumns(ctx, w.t, columns,
 		func(c *source.ColumnChunk) error {
 			for k, writer := range writers {
 				if err := writer.Append(&c.Columns[k]); err != nil {
@@ -104,7 +109,7 @@ func (w *tableWriter) pass(ctx context.Context, columns []int, out *columnsResul
 				}
 			}
 			rows += uint64(c.Columns[0].Rows)
-			w.p.Progress("write columns of "+w.name, rows, w.rows, "rows")
+			w.Progress("write columns of "+w.name, rows, w.rows, "rows")
 			return ctx.Err()
 		})
 	if err == nil && rows != w.rows {

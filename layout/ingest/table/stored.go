@@ -1,0 +1,154 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gdb/layout/columnfile"
+	"gdb/layout/ingest/input"
+)
+
+// Stored is a column that is stored, with its type: one of package columnfile.
+type Stored struct {
+	Name, Type string
+	Of         string // the type of nodes or edges whose table it is in, for messages
+	field      int    // -1 if its file does not have it
+	moment     bool   // its file has times as numbers
+}
+
+// Store returns a column of a table as it is stored, of a type that the user gave; "" finds one.
+func (s *Opener) Store(t *Table, col int, of, typ string) Stored {
+	c := Stored{Name: t.Name(col), Type: typ, Of: of, field: col, moment: t.IsTime(col)}
+	if typ == "" {
+		c.Type = ColumnType(t, col, s.Missing)
+	}
+	return c
+}
+
+// Lacking returns the column as one that a file does not have.
+func (c Stored) Lacking() Stored {
+	c.field = -1
+	return c
+}
+
+// IsLacking reports whether the file does not have the column.
+func (c *Stored) IsLacking() bool { return c.field < 0 }
+
+// readsMoments reports whether the file has times as numbers, which are read so if the column is
+// not text.
+func (c *Stored) readsMoments() bool { return c.moment && c.Type != columnfile.String }
+
+// ColumnTypes are the types that --column-types may name.
+var ColumnTypes = []string{columnfile.Int64, columnfile.Float64, columnfile.Bool,
+	columnfile.String, columnfile.Date, columnfile.Timestamp}
+
+// ColumnType finds the type of a column: that which a table of columns says, else the narrowest
+// that all values of its first rows are of.
+func ColumnType(t *Table, col int, missing []string) string {
+	if kind := t.Kind(col); kind != "" {
+		return kind
+	}
+	types := []string{columnfile.Bool, columnfile.Int64, columnfile.Float64, columnfile.Date,
+		columnfile.Timestamp}
+	some := false
+	for _, r := range t.Sample {
+		if r[col] == "" || slices.Contains(missing, r[col]) {
+			continue
+		}
+		some = true
+		types = slices.DeleteFunc(types, func(typ string) bool {
+			_, ok := parseValue(typ, []byte(r[col]))
+			return !ok
+		})
+	}
+	if !some || len(types) == 0 {
+		return columnfile.String
+	}
+	return types[0]
+}
+
+// parseValue reads a value of a type other than string, as the bits that columnfile.Values hold.
+func parseValue(typ string, f []byte) (bits int64, ok bool) {
+	switch typ {
+	case columnfile.Bool:
+		x, ok := input.ParseTruth(f)
+		return int64(x), ok
+	case columnfile.Int64:
+		n, ok := input.ParseInteger(f)
+		// 007 and +7 are texts: as numbers they would come back as others.
+		return n, ok && (len(f) == 1 || f[0] != '0' && f[0] != '+' && (f[0] != '-' || f[1] != '0'))
+	case columnfile.Float64:
+		x, err := strconv.ParseFloat(string(f), 64)
+		return int64(math.Float64bits(x)), err == nil
+	case columnfile.Date:
+		at, day, ok := input.ParseDate(f)
+		return at.Unix() / secondsOfDay, ok && day // a whole number of days
+	}
+	at, _, ok := input.ParseDate(f)
+	return at.UnixMicro(), ok
+}
+
+// secondsOfDay is how long a day is.
+const secondsOfDay = 24 * 60 * 60
+
+// takeMoments takes times that a file has as numbers.
+func takeMoments(to *columnfile.Values, c *Stored, micros []int64) {
+	for _, n := range micros {
+		null := n == input.NoMoment
+		switch {
+		case null:
+			n = 0
+		case c.Type == columnfile.Date:
+			n = (n - (n%microsOfDay+microsOfDay)%microsOfDay) / microsOfDay
+		}
+		to.Ints = append(to.Ints, n)
+		to.AddRow(!null)
+	}
+}
+
+// microsOfDay is a day in microseconds.
+const microsOfDay = secondsOfDay * 1_000_000
+
+// Input returns how the column is read.
+func (c *Stored) Input() input.Column {
+	if c.readsMoments() {
+		return input.Column{Field: c.field, Kind: input.Moment}
+	}
+	return input.Column{Field: c.field, Kind: input.Text}
+}
+
+// Parse appends values of the column that were read from rows at a place.
+func (c *Stored) Parse(to *columnfile.Values, from *input.Values, missing []string,
+	where *input.Where) error {
+	if c.readsMoments() {
+		takeMoments(to, c, from.Integers)
+		return nil
+	}
+	for i, f := range from.Texts {
+		null := len(f) == 0 || len(missing) > 0 && slices.Contains(missing, string(f))
+		bits, ok := int64(0), true
+		if !null && c.Type != columnfile.String {
+			bits, ok = parseValue(c.Type, f)
+		}
+		if !ok {
+			return &input.Error{Where: where.Position(i), What: fmt.Sprintf("column %q has %.40q, "+
+				"and is %s by its first rows", c.Name, f, c.Type),
+				Do: fmt.Sprintf("--column-types %s.%s=string keeps it as text", c.Of, c.Name)}
+		}
+		switch c.Type {
+		case columnfile.String:
+			if null {
+				f = nil
+			}
+			to.Strings.Add(f)
+		case columnfile.Float64:
+			to.Floats = append(to.Floats, math.Float64frombits(uint64(bits)))
+		default:
+			to.Ints = append(to.Ints, bits)
+		}
+		to.AddRow(!null)
+	}
+	return nil
+}
