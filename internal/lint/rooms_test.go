@@ -121,6 +121,7 @@ var rooms = map[string][]string{
 		"serve",
 	},
 	"shell": {
+		"shell/cypher/temporal",
 		"shell/words",
 		"shell/result",
 		"shell/lang",
