@@ -139,6 +139,12 @@ func Property(x ast.Expr, of any, key string) (any, error) {
 	case value.Rel:
 		props, err := of.G.RelProps(of)
 		return props[key], err
+	case value.Temporal:
+		part, err := of.Component(key)
+		if err != nil {
+			return nil, typeError(x, "%v", err)
+		}
+		return part, nil
 	}
 	return nil, typeError(x, "%s has no properties", value.Kind(of))
 }
@@ -181,7 +187,7 @@ func (e *Env) index(x *ast.Index, s *Scope) (any, error) {
 			return nil, nil
 		}
 		return of[n], nil
-	case value.Map, value.Node, value.Rel:
+	case value.Map, value.Node, value.Rel, value.Temporal:
 		key, ok := i.(string)
 		if i == nil {
 			return nil, nil

@@ -51,6 +51,7 @@ func init() { // a literal would be a cycle: functions call Eval, which calls fu
 	}
 	maps.Copy(functions, textFunctions)
 	maps.Copy(functions, numberFunctions)
+	maps.Copy(functions, timeFunctions())
 }
 
 // constant returns a function without arguments.

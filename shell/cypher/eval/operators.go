@@ -225,6 +225,9 @@ func arithmetic(x *ast.Binary, l, r any) (any, error) {
 	if ok && also && x.Op != "^" {
 		return integers(x, a, b)
 	}
+	if out, ok, err := timeArithmetic(x, l, r); ok {
+		return out, err
+	}
 	f, ok := number(l)
 	g, also := number(r)
 	if !ok || !also {

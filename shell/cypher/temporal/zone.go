@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // a machine without zone files gives the same answers
+	_ "time/tzdata" // for machines without files of zones
 )
 
 // zone is a time zone: a place, or an offset where place is nil.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gdb/shell/cypher/temporal"
 )
 
 // Tri is true, false or null.
@@ -140,7 +142,7 @@ func Compare(a, b any) (sign int, unordered, ok bool) {
 	case string, bool:
 		return Order(a, b), false, true
 	case Temporal:
-		s, ok := orderTemporal(a, b.(Temporal))
+		s, ok := temporal.Compare(a, b.(Temporal))
 		return s, false, ok
 	case List:
 		return compareLists(a, b.(List))
@@ -216,7 +218,8 @@ func rank(v any) int {
 }
 
 // temporalOrder are the kinds of temporal values in the order of all values.
-var temporalOrder = []string{"DATETIME", "LOCAL DATETIME", "DATE", "TIME", "LOCAL TIME", "DURATION"}
+var temporalOrder = []string{temporal.KindDateTime, temporal.KindLocalDateTime, temporal.KindDate,
+	temporal.KindTime, temporal.KindLocalTime, temporal.KindDuration}
 
 // Order returns the sign of a - b in the total order of all values, by which ORDER BY sorts: by
 // type, then by value. NaN is the greatest number, and null is greater than all.
@@ -246,8 +249,7 @@ func Order(a, b any) int {
 	case Path:
 		return orderPaths(a, b.(Path))
 	case Temporal:
-		s, _ := orderTemporal(a, b.(Temporal))
-		return s
+		return temporal.Order(a, b.(Temporal))
 	}
 	return 0
 }
@@ -289,10 +291,4 @@ func orderPaths(a, b Path) int {
 		}
 	}
 	return cmp.Compare(len(a.Rels), len(b.Rels))
-}
-
-// orderTemporal orders two of one kind. It is not ok where the order is none of time, as between
-// durations, of which a month has no fixed length.
-func orderTemporal(a, b Temporal) (int, bool) {
-	return strings.Compare(a.String(), b.String()), false
 }

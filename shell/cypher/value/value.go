@@ -3,6 +3,8 @@
 // A value is nil for null, bool, int64, float64, string, List, Map, Node, Rel, Path or a Temporal.
 package value
 
+import "gdb/shell/cypher/temporal"
+
 // List is a list of values.
 type List []any
 
@@ -49,13 +51,8 @@ type Path struct {
 	Rels  []Rel
 }
 
-// Temporal is a date, a time or a duration, as package temporal has them.
-type Temporal interface {
-	// Kind returns the name of its type, in capitals, such as LOCAL DATETIME.
-	Kind() string
-	// String returns it in ISO 8601.
-	String() string
-}
+// Temporal is a date, a time or a duration.
+type Temporal = temporal.Value
 
 // Kind returns the name of the type of a value, for messages.
 func Kind(v any) string {
