@@ -75,7 +75,7 @@ func (in *inputs) openEdges(ctx context.Context, c *Config) error {
 	if err != nil {
 		return err
 	}
-	if in.edges, err = loader.LoadEdges(ctx, in.Source, target.Relation); err != nil {
+	if in.edges, err = loader.LoadEdges(ctx, in.Source, target.Relations); err != nil {
 		return fmt.Errorf("train: --target %s: %w", c.Target, err)
 	}
 	if in.edges.Len() == 0 {

@@ -278,7 +278,7 @@ func nodesFile(opt *ingest.Options, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	if len(nodes) > 1 {
+	if len(nodes) > 1 || opt.Reverse {
 		for _, s := range nodes {
 			r, named := source.ParseRelation(s)
 			if !named || r.Src != "" {

@@ -35,10 +35,10 @@ type timedEdge struct {
 	src, dst sample.NodeID
 }
 
-// LoadEdges reads the edges of a relation of a typed store, or all edges if relation is "", with
+// LoadEdges reads the edges of relations of a typed store, or all edges if none is named, with
 // their weights. Edges must have weights and times.
-func LoadEdges(ctx context.Context, s *Source, relation string) (e *EdgeSeeds, err error) {
-	kind, err := relationOf(s.Meta, relation)
+func LoadEdges(ctx context.Context, s *Source, relations []string) (e *EdgeSeeds, err error) {
+	wanted, err := relationsOf(s.Meta, relations)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func LoadEdges(ctx context.Context, s *Source, relation string) (e *EdgeSeeds, e
 	}
 	e = &EdgeSeeds{}
 	session := t.NewSession()
-	err = e.read(ctx, session, s.Meta, kind)
+	err = e.read(ctx, session, s.Meta, wanted)
 	session.Release()
 	if err = errors.Join(err, t.Close()); err != nil {
 		return nil, err
@@ -63,33 +63,41 @@ func LoadEdges(ctx context.Context, s *Source, relation string) (e *EdgeSeeds, e
 	return e, nil
 }
 
-// relationOf returns the number of a relation, or -1 for all edges.
-func relationOf(m *kv.Meta, relation string) (int, error) {
+// relationsOf returns which relations have a name among those, by number; nil is all edges.
+func relationsOf(m *kv.Meta, names []string) ([]bool, error) {
 	switch {
 	case !m.Weighted || !m.Timestamped:
-		return 0, errors.New("loader: edges to learn from need weights and times: ingest them " +
+		return nil, errors.New("loader: edges to learn from need weights and times: ingest them " +
 			"with --weight-col and --time-col")
-	case relation == "" && (!m.Typed() || len(m.EdgeTypes) == 1):
-		return -1, nil
+	case len(names) == 0 && (!m.Typed() || len(m.EdgeTypes) == 1):
+		return nil, nil
+	case len(names) == 0:
+		return nil, fmt.Errorf("loader: edges have types: write the target as TYPE.weight, or "+
+			"several with commas between; there are %s", strings.Join(m.EdgeTypes, ", "))
 	}
-	i := slices.Index(m.EdgeTypes, relation)
-	if i < 0 {
-		return 0, fmt.Errorf("loader: no type of edges is called %q: there are %s; write the "+
-			"target as TYPE.weight", relation, strings.Join(m.EdgeTypes, ", "))
+	wanted := make([]bool, len(m.EdgeTypes))
+	for _, name := range names {
+		i := slices.Index(m.EdgeTypes, name)
+		if i < 0 {
+			return nil, fmt.Errorf("loader: no type of edges is called %q: there are %s", name,
+				strings.Join(m.EdgeTypes, ", "))
+		}
+		wanted[i] = true
 	}
-	return i, nil
+	return wanted, nil
 }
 
 // listsOnce bounds the lists that are read together.
 var listsOnce = topology.ListsMost{Nodes: 1 << 12, Entries: 1 << 18}
 
-// read takes the edges of a type from all lists.
-func (e *EdgeSeeds) read(ctx context.Context, s topology.Session, m *kv.Meta, kind int) error {
+// read takes the edges of the wanted types from all lists.
+func (e *EdgeSeeds) read(ctx context.Context, s topology.Session, m *kv.Meta,
+	wanted []bool) error {
 	nodes := make([]sample.NodeID, 0, listsOnce.Nodes)
 	take := func(nodes []sample.NodeID, l *listfile.Lists) (bool, error) {
 		for i, v := range nodes {
 			for k := l.Off[i]; k < l.Off[i+1]; k++ {
-				if kind >= 0 && int(l.Types[k]) != kind {
+				if wanted != nil && !wanted[l.Types[k]] {
 					continue
 				}
 				if l.Times[k] == kv.NoTime {

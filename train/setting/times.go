@@ -35,8 +35,8 @@ var timeRows = []*Row{
 		Help: "with --time or --task edge: train on seeds before the first time, validate up to " +
 			"the second, test from there: 2024-01-01,2024-06-01; the store's splits are not read"},
 	{Name: "target", For: OfNodes, InPlan: PlanValue, Group: GroupLearning,
-		Help: "of --task edge: weight, RELATION.weight of a typed store, or whether it is below " +
-			"or above a number, as in 'weight<0'"},
+		Help: "of --task edge: weight, RELATION.weight of a typed store (several with commas " +
+			"between), or whether it is below or above a number, as in 'weight<0'"},
 }
 
 // Timed says whether lists are read as of a time.
@@ -47,9 +47,9 @@ func (c *Node) OfEdges() bool { return c.Target != "" }
 
 // EdgeTarget is what Target says. Compare is '<', '>' or 0 for the weight itself.
 type EdgeTarget struct {
-	Relation string
-	Compare  byte
-	Than     float64
+	Relations []string // none: all edges
+	Compare   byte
+	Than      float64
 }
 
 // EdgeTarget reads Target.
@@ -62,9 +62,15 @@ func (c *Node) EdgeTarget() (t EdgeTarget, err error) {
 		}
 		of = of[:i]
 	}
-	if relation, ok := strings.CutSuffix(of, ".weight"); ok {
-		t.Relation = relation
-	} else if of != "weight" {
+	for _, name := range strings.Split(of, ",") {
+		relation, ok := strings.CutSuffix(name, ".weight")
+		if ok {
+			t.Relations = append(t.Relations, relation)
+			continue
+		}
+		if of == "weight" {
+			break
+		}
 		return t, fmt.Errorf("train: --target %s: edges have a weight that can be predicted: give "+
 			"weight, RELATION.weight, or either compared with a number, as in weight<0", of)
 	}
