@@ -63,12 +63,10 @@ func (t Instant) calendar(unit string, end Instant, d *Duration) Instant {
 		y2, m2, dom2 := civil(last())
 		d.months = ((y2*12+m2)*32 + dom2 - (y*12+m)*32 - dom) / 32
 		t.day = plusMonths(t.day, d.months)
-		t = t.local(z, t.offset)
 	}
 	if unit != "inMonths" {
 		d.days = last() - t.day
 		t.day += d.days
-		t = t.local(z, t.offset)
 	}
-	return t
+	return t.local(z, t.offset)
 }

@@ -95,7 +95,7 @@ func rational(v any) (*big.Rat, error) {
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("%v is no finite number", v)
+	return nil, fmt.Errorf("%s is no finite number", quoted(v))
 }
 
 func newDuration(from any) (Value, error) {
@@ -109,7 +109,7 @@ func newDuration(from any) (Value, error) {
 	case map[string]any:
 		d, err = durationOf(from)
 	default:
-		err = fmt.Errorf("a string or a map is wanted, not %v", from)
+		err = fmt.Errorf("a string or a map is wanted, not %s", quoted(from))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("duration(): %w", err)

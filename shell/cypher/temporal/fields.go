@@ -86,7 +86,7 @@ func (s *selection) take(f fields, name string, v any) error {
 	case "date", "time", "datetime":
 		want = "a value with a " + name + ", as " + name + "('…') gives"
 	}
-	return fmt.Errorf("%s is %s, not %v", name, want, v)
+	return fmt.Errorf("%s is %s, not %s", name, want, quoted(v))
 }
 
 // fromFields makes an instant of a map of components. What is selected from other values comes

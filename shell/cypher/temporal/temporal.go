@@ -64,7 +64,8 @@ func New(kind string, from any, now time.Time) (Value, error) {
 		}
 		return wrap(kind, func() (Instant, error) { return fromFields(kind, from) })
 	}
-	return nil, fmt.Errorf("%s() takes a string, a map or a time, not %v", function(kind), from)
+	return nil, fmt.Errorf("%s() takes a string, a map or a time, not %s", function(kind),
+		quoted(from))
 }
 
 // wrap says of an error which function it is of.
@@ -118,6 +119,19 @@ func fromEpoch(seconds, nanos int64) (Instant, error) {
 
 // FromEpochDay returns the DATE that many days after 1970-01-01.
 func FromEpochDay(day int64) Instant { return Instant{kind: KindDate, day: day} }
+
+// quoted returns a value for an error.
+func quoted(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return fmt.Sprintf("%q", v)
+	case Instant, Duration, int64, float64, bool:
+		return fmt.Sprint(v)
+	}
+	return "a list, a map or an entity"
+}
 
 // unknown says of a name that it is none of those there are.
 func unknown(what, name string, have []string) error {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // for machines without files of zones
 )
@@ -16,6 +17,21 @@ type zone struct {
 }
 
 var offsetForm = regexp.MustCompile(`^([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?$`)
+
+// places holds a *time.Location for each name that was met: at most the few hundred that there are.
+var places sync.Map
+
+// load returns a place by its name. time.LoadLocation reads a file each time.
+func load(name string) (*time.Location, error) {
+	if p, ok := places.Load(name); ok {
+		return p.(*time.Location), nil
+	}
+	p, err := time.LoadLocation(name)
+	if err == nil {
+		places.Store(name, p)
+	}
+	return p, err
+}
 
 // parseZone reads "Europe/Stockholm", "+01:00", "+0100", "+01", "Z" or "", which is UTC.
 func parseZone(s string) (zone, error) {
@@ -33,8 +49,7 @@ func parseZone(s string) (zone, error) {
 		}
 		return zone{offset: at}, nil
 	}
-	// A space for a line below is what many type.
-	place, err := time.LoadLocation(strings.ReplaceAll(s, " ", "_"))
+	place, err := load(strings.ReplaceAll(s, " ", "_")) // many type a space
 	if err != nil || strings.EqualFold(s, "local") {
 		return zone{}, fmt.Errorf("no time zone %q: give a name such as 'Europe/Stockholm' or an "+
 			"offset such as '+01:00'", s)
@@ -77,7 +92,7 @@ func (t Instant) zoneOf() zone {
 	if t.zone == "" {
 		return zone{offset: t.offset}
 	}
-	place, err := time.LoadLocation(t.zone)
+	place, err := load(t.zone)
 	if err != nil { // it was there when t was made
 		return zone{offset: t.offset}
 	}
