@@ -44,8 +44,16 @@ func TestStatements(t *testing.T) {
 		{"RETURN substring('abcdef', 2, 3), left('ab', 9), right('abc', 2), round(2.5)",
 			"'cde', 'ab', 'bc', 3.0"},
 		{"RETURN 'it''s' IS NULL", "syntax"},
-		{"MATCH (n:P) WITH n ORDER BY n.age DESC SKIP 1 LIMIT 1 RETURN n.name", "'d'"},
-		{"MATCH (n) RETURN n.name AS x UNION RETURN 'a' AS x", "'a'; 'b'; 'c'; 'd'"},
+		{"UNWIND ['P1D', 'PT12H', 'P1D'] AS s WITH duration(s) AS d " +
+			"RETURN sum(d), avg(d), max(d), count(DISTINCT d)", "'P2DT12H', 'PT20H', 'P1D', 2"},
+		{"UNWIND ['P1M', 'P30D', 'P31D'] AS s WITH duration(s) AS d ORDER BY d DESC RETURN d",
+			"'P31D'; 'P1M'; 'P30D'"},
+		{"RETURN duration('P1D') < duration('P2D'), date('2015') < localtime('10:00')",
+			"null, null"},
+		{"WITH datetime.fromEpoch(1, 5) AS t RETURN t, t['epochSeconds'], t.epochMillis",
+			"'1970-01-01T00:00:01.000000005Z', 1, 1000"},
+		{"RETURN datetime.fromEpochMillis(-1), 2 * duration('P1D')",
+			"'1969-12-31T23:59:59.999Z', 'P2D'"},
 	} {
 		rows, _, err := answer(g, c.query, plain.Options{})
 		var mistake *ast.Error
@@ -85,6 +93,14 @@ func TestMistakes(t *testing.T) {
 		{"RETURN " + strings.Repeat("[", 200) + "(a", "", "expected )"},
 		{"RETURN 9223372036854775807 + 1", "+ 1", "64 bits"},
 		{"RETURN 1 / 0", "/", "divided by zero"},
+		{"RETURN date('2015').yaer", "", `did you mean "year"?`},
+		{"RETURN 1, date('2015-02-29')", "date", "day 29 is not in 1..28"},
+		{"RETURN date({year: null})", "date", "year is an integer, not null"},
+		{"RETURN date('2015') - date('2014')", "-", "write duration.between"},
+		{"RETURN date('2015') * 2", "*", "a date * an integer is not defined"},
+		{"RETURN date.truncate(2, date())", "date", "wants a unit"},
+		{"RETURN duration.inDays(1, 2)", "duration", "wants two times"},
+		{"RETURN datetime(2015)", "datetime", "datetime() takes a string"},
 		{"RETURN range(1, 9223372036854775807)", "range", "more than"},
 	} {
 		_, _, err := answer(&memory{}, c.query, plain.Options{})

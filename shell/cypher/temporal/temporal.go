@@ -105,6 +105,12 @@ func FromEpochMillis(millis int64) (Value, error) {
 	return FromEpoch(floorDiv(millis, 1000), floorMod(millis, 1000)*1e6)
 }
 
+// FromEpochMicros returns the DATETIME that many microseconds after 1970, in UTC. None is out of
+// range.
+func FromEpochMicros(micros int64) Instant {
+	return shown(floorDiv(micros, 1e6), floorMod(micros, 1e6)*1e3, zone{})
+}
+
 // fromEpoch checks that the year is in range before anything can overflow.
 func fromEpoch(seconds, nanos int64) (Instant, error) {
 	const most = (maxYear + 1) * 366 * daySeconds

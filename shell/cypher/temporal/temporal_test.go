@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,23 @@ func TestNewErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s(%v) is %v, %v, want an error with %q", c.function, c.from, v, err, c.want)
 		}
+	}
+}
+
+func TestFromEpoch(t *testing.T) {
+	for _, c := range [][2]string{
+		{FromEpochMicros(-1).String(), "1969-12-31T23:59:59.999999Z"},
+		{FromEpochMicros(1700000000123456).String(), "2023-11-14T22:13:20.123456Z"},
+		{FromEpochMicros(math.MinInt64).String(), "-290308-12-21T19:59:05.224192Z"},
+		{FromEpochDay(-1).String(), "1969-12-31"},
+		{FromEpochDay(math.MaxInt32).String(), "+5881580-07-11"},
+	} {
+		if c[0] != c[1] {
+			t.Errorf("got %s, want %s", c[0], c[1])
+		}
+	}
+	if v, err := FromEpoch(math.MaxInt64, math.MaxInt64); err == nil {
+		t.Errorf("2^63 seconds after 1970 are %s", v)
 	}
 }
 

@@ -3,7 +3,11 @@
 // A value is nil for null, bool, int64, float64, string, List, Map, Node, Rel, Path or a Temporal.
 package value
 
-import "gdb/shell/cypher/temporal"
+import (
+	"strings"
+
+	"gdb/shell/cypher/temporal"
+)
 
 // List is a list of values.
 type List []any
@@ -78,7 +82,7 @@ func Kind(v any) string {
 	case Path:
 		return "a path"
 	case Temporal:
-		return "a " + v.Kind()
+		return "a " + strings.ToLower(v.Kind())
 	}
 	return "no value"
 }
