@@ -23,6 +23,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb ingest coauthor-cs", "of a public graph"},
 	{"gdb ingest shop/", "schema.txtar runs the like"},
 	{"gdb train cs.gdb", "of a public graph"},
+	{"gdb ingest ratings.csv --weight-col rating", "edges_predicted.txtar runs the like"},
 	{"gdb train otc.gdb", "edges_predicted.txtar runs the like"},
 	{"gdb train STORE --task edge", "edges_predicted.txtar runs the like"},
 	{"gdb train cora.gdb --order", "partitions_in_memory.txtar runs the like"},
