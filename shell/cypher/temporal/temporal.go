@@ -55,34 +55,34 @@ func New(kind string, from any, now time.Time) (Value, error) {
 	}
 	switch from := from.(type) {
 	case string:
-		return wrap(kind, func() (Instant, error) { return parse(kind, from) })
+		return wrap(function(kind), func() (Instant, error) { return parse(kind, from) })
 	case Instant:
-		return wrap(kind, func() (Instant, error) { return convert(kind, from) })
+		return wrap(function(kind), func() (Instant, error) { return convert(kind, from) })
 	case map[string]any:
 		if zone, ok := from["timezone"].(string); ok && len(from) == 1 {
 			return Now(kind, now, zone)
 		}
-		return wrap(kind, func() (Instant, error) { return fromFields(kind, from) })
+		return wrap(function(kind), func() (Instant, error) { return fromFields(kind, from) })
 	}
 	return nil, fmt.Errorf("%s() takes a string, a map or a time, not %s", function(kind),
 		quoted(from))
 }
 
 // wrap says of an error which function it is of.
-func wrap(kind string, f func() (Instant, error)) (Value, error) {
+func wrap(function string, f func() (Instant, error)) (Value, error) {
 	t, err := f()
 	if err == nil {
 		err = t.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s(): %w", function(kind), err)
+		return nil, fmt.Errorf("%s(): %w", function, err)
 	}
 	return t, nil
 }
 
 // Now returns the instant now as the kind, in the zone: a name, an offset, or "" for UTC.
 func Now(kind string, now time.Time, zone string) (Value, error) {
-	return wrap(kind, func() (Instant, error) {
+	return wrap(function(kind), func() (Instant, error) {
 		z, err := parseZone(zone)
 		if err != nil {
 			return Instant{}, err
@@ -97,7 +97,7 @@ func Now(kind string, now time.Time, zone string) (Value, error) {
 
 // FromEpoch returns the DATETIME that many seconds and nanoseconds after 1970, in UTC.
 func FromEpoch(seconds, nanos int64) (Value, error) {
-	return wrap(KindDateTime, func() (Instant, error) { return fromEpoch(seconds, nanos) })
+	return wrap("datetime.fromEpoch", func() (Instant, error) { return fromEpoch(seconds, nanos) })
 }
 
 // FromEpochMillis returns the DATETIME that many milliseconds after 1970, in UTC.

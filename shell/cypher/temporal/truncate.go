@@ -16,12 +16,12 @@ var (
 // Truncate returns t as the kind, with everything below the unit at its least; then the components
 // of m replace or, parts of a second, add to what is left.
 func Truncate(kind, unit string, from Value, m map[string]any) (Value, error) {
+	name := function(kind) + ".truncate"
 	t, ok := from.(Instant)
 	if !ok || kind == KindDuration {
-		return nil, fmt.Errorf("%s.truncate(): a date or a time is wanted, not %v", function(kind),
-			from)
+		return nil, fmt.Errorf("%s(): a date or a time is wanted, not %v", name, from)
 	}
-	return wrap(kind, func() (Instant, error) {
+	return wrap(name, func() (Instant, error) {
 		if err := checkUnit(kind, unit); err != nil {
 			return t, err
 		}
