@@ -132,22 +132,22 @@ func printTypes(w *cli.Lines, m *kv.Meta) {
 		w.Printf("  relation  %s edges\n", cli.Cut(fmt.Sprintf("%s -> %s: %-20s %s",
 			m.NodeTypes[r.Src].Name, m.NodeTypes[r.Dst].Name, m.EdgeTypes[i],
 			cli.Count(m.Stats.TypeCounts[i])), 60))
-		printEdgeTable(w, m, i)
+		printEdgeTable(w, m, i, "    column  ")
 	}
 	if !m.Typed() {
-		printEdgeTable(w, m, 0)
+		printEdgeTable(w, m, 0, "  column    ")
 	}
 	for i, t := range m.NodeTypes {
 		if i == 0 {
 			w.Printf("node types  ids are TYPE:ID\n")
 		}
 		w.Printf("  type      %-30.30s %s\n", t.Name, cli.Count(t.Nodes))
-		printTableColumns(w, t.Columns)
+		printTableColumns(w, "    column  ", t.Columns)
 	}
 }
 
 // printEdgeTable lists the columns of the edges of a relation.
-func printEdgeTable(w *cli.Lines, m *kv.Meta, relation int) {
+func printEdgeTable(w *cli.Lines, m *kv.Meta, relation int, head string) {
 	t := m.EdgeTable(relation)
 	if t == nil {
 		return
@@ -155,17 +155,17 @@ func printEdgeTable(w *cli.Lines, m *kv.Meta, relation int) {
 	if t.Reverse != nil {
 		w.Printf("    columns of %s\n", m.EdgeTypes[t.Reverse.Of])
 	}
-	printTableColumns(w, t.Columns)
+	printTableColumns(w, head, t.Columns)
 }
 
-// printTableColumns lists columns.
-func printTableColumns(w *cli.Lines, columns []kv.TableColumn) {
+// printTableColumns lists columns, each after head.
+func printTableColumns(w *cli.Lines, head string, columns []kv.TableColumn) {
 	for _, c := range columns {
 		nulls := ""
 		if c.Nulls > 0 {
 			nulls = ", " + cli.Plural(int(c.Nulls), "null")
 		}
-		w.Printf("    column  %s\n", cli.Cut(fmt.Sprintf("%s %s%s", c.Name, c.Type, nulls), 66))
+		w.Printf("%s%s\n", head, cli.Cut(fmt.Sprintf("%s %s%s", c.Name, c.Type, nulls), 66))
 	}
 }
 

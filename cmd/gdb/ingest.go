@@ -91,7 +91,7 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 		"weights of duplicate edges: sum (default), mean, min, max, last "+
 			"or error")
 	f.StringVar(&opt.ColumnTypes, "column-types", "",
-		"types of stored columns: TYPE.COLUMN=string,…")
+		"types of stored columns: TYPE.COLUMN=string,…; REL. or edges. of edges")
 	f.StringVar(&more.schema, "schema", "",
 		"keys and times of the tables in SRC (default: its schema.json)")
 	f.StringVar(&more.schemaOut, "schema-out", "",

@@ -37,7 +37,7 @@ func TestCommandLine(t *testing.T) {
 var notOfSources = strings.Fields("out format undirected dedup keep-duplicates merge " +
 	"keep-self-loops " +
 	"direction edge-split missing-nodes split-column partitions partitioner restream cluster " +
-	"feature-dtype normalize reverse column-types " +
+	"feature-dtype normalize reverse " +
 	"block resume dry-run schema schema-out")
 
 // TestIngestFlagsAreOfSources: every flag of ingest is in the table of those that sources read or

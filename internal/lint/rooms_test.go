@@ -92,6 +92,7 @@ var rooms = map[string][]string{
 		"layout/partitioner",
 		"layout/inspect",
 		"layout/layouttest",
+		"layout/edgetable/edgetabletest",
 		"layout/ingest/input",
 		"layout/splits",
 		"layout/ingest/columnar",

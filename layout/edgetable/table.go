@@ -127,10 +127,10 @@ func (t *Table) Gather(ctx context.Context, rows []uint64, column int,
 	return t.columns[column].Gather(ctx, rows, out)
 }
 
-// Scan calls fn with all values of a column in order of row: see columnfile.Reader.Scan.
-func (t *Table) Scan(ctx context.Context, column int,
+// Scan calls fn with n values of a column from row first on, in order: see columnfile.Reader.Scan.
+func (t *Table) Scan(ctx context.Context, first, n uint64, column int,
 	fn func(at uint64, v *columnfile.Values) error) error {
-	return t.columns[column].Scan(ctx, 0, t.of.Rows, nil, fn)
+	return t.columns[column].Scan(ctx, first, n, nil, fn)
 }
 
 // Close closes the columns. No other call may be under way.

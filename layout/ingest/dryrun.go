@@ -9,6 +9,7 @@ import (
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/ingest/tables"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -44,6 +45,8 @@ const (
 	idBytes         = 24 // of both dictionary files, with an id of ten bytes
 	idTempBytes     = 2 * 32
 	topologyPercent = 70 // of 4 bytes an edge, after delta coding
+	cellBytes       = 8  // of a value of a column of edges
+	placeBytes      = 48 // of the place of an edge, and of a row besides its values
 )
 
 // plan estimates. Counts that the source does not know are guessed from the beginnings of its files
@@ -81,6 +84,12 @@ func (p *pipeline) plan() *Plan {
 		plan.TempBytes = 2*edges*(record+8) + nodes*idTempBytes
 	} else if p.opt.Both || permuted && !p.info.RowIDs {
 		plan.TempBytes *= 2
+	}
+	for _, t := range p.info.EdgeTables {
+		plan.Files = append(plan.Files, tables.EdgePaths(&t)...)
+		bytes := edges * cellBytes * int64(len(t.Columns)) / int64(len(p.info.EdgeTables))
+		plan.DiskBytes += bytes
+		plan.TempBytes += 3*bytes + edges*placeBytes
 	}
 	for _, f := range p.info.Features {
 		bytes := nodes * int64(f.Width()) * 4

@@ -6,24 +6,23 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/columnfile"
 	"gdb/layout/edgetable"
+	"gdb/layout/edgetable/edgetabletest"
+	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // edgeRowsOf reads all edges of a relation with the columns of their table, as
 // "source destination time value …", by the place of each entry in its list.
 func (r *reading) edgeRowsOf(relation int) (out []string) {
 	r.t.Helper()
-	ctx := r.t.Context()
-	table, err := edgetable.Open(ctx, r.store, r.dev, relation, nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	var entries []edgetable.Entry
-	err = listfile.Scan(ctx, r.store, r.dev, layout.In,
+	err := listfile.Scan(r.t.Context(), r.store, r.dev, layout.In,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
 			for i := range len(l.Off) - 1 {
 				place := map[int]uint32{}
@@ -49,28 +48,10 @@ func (r *reading) edgeRowsOf(relation int) (out []string) {
 		r.t.Fatal(err)
 	}
 	slices.Reverse(entries) // any order will do
-	rows, err := table.Rows(ctx, entries, nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	slices.Reverse(rows)
-	for c, meta := range table.Columns() {
-		var v columnfile.Values
-		if err := table.Gather(ctx, rows, c, &v); err != nil {
-			r.t.Fatal(err)
-		}
-		for i := range out {
-			out[i] += " " + cell(&v, i)
-		}
-		all := r.column(meta)
-		for i, row := range rows {
-			if !strings.HasSuffix(out[i], " "+all[row]) {
-				r.t.Errorf("row %d of %s is %q by a scan, and %q", row, meta.Name, all[row], out[i])
-			}
-		}
-	}
-	if err := table.Close(); err != nil {
-		r.t.Fatal(err)
+	cells := edgetabletest.Cells(r.t, r.store, relation, entries)
+	slices.Reverse(cells)
+	for i, c := range cells {
+		out[i] += c
 	}
 	slices.Sort(out)
 	return out
@@ -145,5 +126,69 @@ func TestNoEdgeTable(t *testing.T) {
 	isEdges := func(f kv.FileMeta) bool { return strings.HasPrefix(f.Path, "columns/edges") }
 	if len(m.EdgeTables) > 0 || slices.ContainsFunc(m.Files, isEdges) {
 		t.Errorf("tables %+v, files %+v", m.EdgeTables, m.Files)
+	}
+}
+
+// TestEdgeTableUntyped: all edges of a store without types of nodes are in one table, with the
+// columns of all files; edges that are added the other way have the same columns.
+func TestEdgeTableUntyped(t *testing.T) {
+	for _, undirected := range []bool{false, true} {
+		for _, shuffled := range []bool{false, true} {
+			fs := vfs.NewMem()
+			var want []string
+			for _, f := range []string{"a", "b"} {
+				text := "src,dst,n,only" + f + "\n"
+				for i := range 500 {
+					src, dst, n := i*i%40, 41+i%37, fmt.Sprint(i)
+					if f == "b" {
+						n += ".5"
+					}
+					text += fmt.Sprintf("%d,%d,%s,%s%d\n", src, dst, n, f, i)
+					row := fmt.Sprintf(" %s %s%d null", n, f, i)
+					if f == "b" {
+						row = fmt.Sprintf(" %s null %s%d", n, f, i)
+					}
+					want = append(want, fmt.Sprint(src, " ", dst, row))
+					if undirected {
+						want = append(want, fmt.Sprint(dst, " ", src, row))
+					}
+				}
+				if err := files.WriteAtomic(fs, f+".csv", []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			opt := Options{Out: "store", Undirected: undirected, KeepDuplicates: true,
+				Options: source.Options{Sources: []string{"a.csv", "b.csv"}}}
+			if shuffled {
+				opt.Partitioner, opt.Partitions = "random", 3
+			}
+			if _, err := Run(t.Context(), fs, opt); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(want)
+			if got := open(t, fs, "store").edgeRowsOf(0); !slices.Equal(got, want) {
+				t.Errorf("undirected %t, shuffled %t: edges %.200q, want %.200q", undirected,
+					shuffled, got, want)
+			}
+		}
+	}
+}
+
+// TestEdgeTableMerged: of parallel edges that become one, the row of the first of the least weight
+// is kept.
+func TestEdgeTableMerged(t *testing.T) {
+	fs := vfs.NewMem()
+	text := "src,dst,weight,note\n1,2,3,a\n1,2,1,b\n1,2,1,c\n2,1,5,d\n"
+	if err := files.WriteAtomic(fs, "e.csv", []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Run(t.Context(), fs, Options{Out: "store", Merge: "sum",
+		Options: source.Options{Sources: []string{"e.csv"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := open(t, fs, "store").edgeRowsOf(0)
+	if want := []string{"1 2 b", "2 1 d"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/columnfile"
+	"gdb/layout/edgetable/edgetabletest"
 	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -203,7 +204,7 @@ func (r *reading) column(c kv.TableColumn) (out []string) {
 	}
 	err = f.Scan(context.Background(), 0, c.Rows, nil, func(_ uint64, v *columnfile.Values) error {
 		for i := range v.Rows {
-			out = append(out, cell(v, i))
+			out = append(out, edgetabletest.Cell(v, i))
 		}
 		return nil
 	})
@@ -211,19 +212,6 @@ func (r *reading) column(c kv.TableColumn) (out []string) {
 		r.t.Fatal(err)
 	}
 	return out
-}
-
-// cell returns row i of values as text.
-func cell(v *columnfile.Values, i int) string {
-	switch {
-	case v.Null(i):
-		return "null"
-	case len(v.Floats) > 0:
-		return fmt.Sprint(v.Floats[i])
-	case len(v.Ints) > 0:
-		return fmt.Sprint(v.Ints[i])
-	}
-	return string(v.Strings.At(i))
 }
 
 // TestTypedWrong: what is wrong in tables is said with its place, and nothing is left behind.
@@ -268,6 +256,11 @@ func TestTypedWrong(t *testing.T) {
 			opt:   func(o *Options) { o.FeatureCols = "" },
 			want: `column "price" has "cheap", and is int64 by its first rows; ` +
 				"--column-types item.price="},
+		"text in a column of edges": {
+			files: map[string]string{"orders.csv": "user,item,count\n" +
+				strings.Repeat("7,x,2\n", 5000) + "7,x,two\n"},
+			want: `orders.csv line 5002: column "count" has "two", and is int64 by its first ` +
+				"rows; --column-types buys.count="},
 		"a type of an unknown column": {
 			opt:  func(o *Options) { o.ColumnTypes = "user.agge=string" },
 			want: "user.agge: no table has a column"},

@@ -66,7 +66,7 @@ func sameContent(t *testing.T, got, want *content) {
 func rest(m *kv.Meta) string {
 	c := *m
 	c.UUID, c.Created, c.CreatedBy = kv.UUID{}, time.Time{}, ""
-	c.IDs, c.Files = kv.IDsMeta{}, nil
+	c.IDs, c.Files, c.EdgeTables = kv.IDsMeta{}, nil, nil
 	c.Partitioner, c.Partitions, c.EdgeCut, c.Coded = "", nil, nil, true
 	c.Source.Args = slices.DeleteFunc(slices.Clone(m.Source.Args), func(s string) bool {
 		flag, _, _ := strings.Cut(s, "=")
@@ -131,10 +131,10 @@ func tables(t *testing.T, fs vfs.FS, text bool) ingest.Options {
 		}
 		return fmt.Sprint(v*3 + 5)
 	}
-	edges.WriteString("src,rel,dst,w,t\n")
+	edges.WriteString("src,rel,dst,w,t,note\n")
 	for i := range 900 {
-		fmt.Fprintf(&edges, "%s,r%d,%s,%g,%d\n", name(i*i%211), i%3, name(i*7%193), float64(i)/8,
-			i*100)
+		fmt.Fprintf(&edges, "%s,r%d,%s,%g,%d,n%d\n", name(i*i%211), i%3, name(i*7%193),
+			float64(i)/8, i*100, i)
 	}
 	nodes.WriteString("id,label,f0,city,split\n")
 	for v := range 211 {

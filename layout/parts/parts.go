@@ -113,6 +113,10 @@ func Write(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 		return nil, fmt.Errorf("partition: %w", err)
 	}
 	partial := strings.TrimRight(opt.Out, "/") + partialSuffix
+	if len(s.Meta().EdgeTables) > 0 && opt.Notes != nil {
+		// A note that cannot be written must not end the cutting.
+		_, _ = fmt.Fprintln(opt.Notes, "partition: parts do not have the columns of edges")
+	}
 	unlock, err := begin(fs, partial)
 	if err != nil {
 		return nil, err

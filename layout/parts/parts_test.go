@@ -13,6 +13,8 @@ import (
 	"gdb/internal/files"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/edgetable"
+	"gdb/layout/edgetable/edgetabletest"
 	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
 	"gdb/layout/openfiles"
@@ -118,9 +120,14 @@ func contentOf(t *testing.T, s *layout.Store) *content {
 	raw := make([]byte, int(m.Nodes)*m.Labels.Rows.RowBytes)
 	must(labels.GatherRaw(ctx, nodes, nil, raw))
 	for i, id := range c.external {
+		var entries []edgetable.Entry
+		for k := range l.Off[i+1] - l.Off[i] {
+			entries = append(entries, edgetable.Entry{Node: nodes[i], Place: uint32(k)})
+		}
+		cells := edgetabletest.Cells(t, s, 0, entries)
 		for k := l.Off[i]; k < l.Off[i+1]; k++ {
-			c.lists[id] = append(c.lists[id], fmt.Sprintf("%s|%d %g %d",
-				c.external[l.Nbrs[k]], l.Types[k], l.Weights[k], l.Times[k]))
+			c.lists[id] = append(c.lists[id], fmt.Sprintf("%s|%d %g %d%s",
+				c.external[l.Nbrs[k]], l.Types[k], l.Weights[k], l.Times[k], cells[k-l.Off[i]]))
 		}
 		slices.Sort(c.lists[id])
 		d, w := m.Features[0].Dim, m.Labels.Rows.RowBytes

@@ -10,9 +10,12 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/columnfile"
 	"gdb/layout/edgefile"
+	"gdb/layout/edgetable"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/table"
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
 	"gdb/layout/partitioner"
@@ -57,12 +60,57 @@ func (w *whole) Info() *source.Info {
 	for _, s := range w.was.Splits {
 		info.Splits = append(info.Splits, s.Name)
 	}
+	for _, t := range w.was.EdgeTables {
+		of := source.TableInfo{}
+		for _, c := range t.Columns {
+			of.Columns = append(of.Columns, table.Stored{Name: c.Name, Type: c.Type})
+		}
+		info.EdgeTables = append(info.EdgeTables, of)
+	}
 	return info
 }
 
-// Edges streams the in-lists of all nodes, in the order of the file.
-func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
+// openTable opens the table of all edges; nil if there is none.
+func (w *whole) openTable(ctx context.Context) (*edgetable.Table, error) {
+	if w.was.EdgeTable(0) == nil {
+		return nil, nil
+	}
+	return edgetable.Open(ctx, w.files.Store, w.files.Device, 0, w.files.Budget)
+}
+
+// addColumns sets the columns of a chunk of edges, the first of which has a row of the table.
+func addColumns(ctx context.Context, c *source.EdgeChunk, t *edgetable.Table, row uint64) error {
+	if t == nil {
+		return nil
+	}
+	if c.Columns == nil {
+		c.Columns = make([]columnfile.Values, len(t.Columns()))
+	}
+	for k := range c.Columns {
+		c.Columns[k].Reset()
+		err := t.Scan(ctx, row, uint64(c.Len()), k, func(_ uint64, v *columnfile.Values) error {
+			c.Columns[k].Append(v, 0, v.Rows)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("order: columns of edges: %w", err)
+		}
+	}
+	return nil
+}
+
+// Edges streams the in-lists of all nodes, in the order of the file, which rows of their table have
+// too.
+func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) (err error) {
 	c := &source.EdgeChunk{Where: source.Where{File: w.files.Store.Dir(), Unit: "edge"}}
+	t, err := w.openTable(ctx)
+	if err != nil {
+		return err
+	}
+	if t != nil {
+		defer func() { err = errors.Join(err, t.Close()) }()
+	}
+	row := uint64(0)
 	return listfile.Scan(ctx, w.files.Store, w.files.Device, layout.In,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
 			c.SrcInt, c.DstInt, c.TypeInt = c.SrcInt[:0], c.DstInt[:0], c.TypeInt[:0]
@@ -79,6 +127,10 @@ func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) err
 			if len(c.SrcInt) == 0 {
 				return ctx.Err()
 			}
+			if err := addColumns(ctx, c, t, row); err != nil {
+				return err
+			}
+			row += uint64(c.Len())
 			return fn(c)
 		})
 }

@@ -218,8 +218,8 @@ func (s *textGraph) doubtTypes(t *edgeTable) {
 	}
 	if len(seen) > typesDoubted && 2*len(seen) > len(t.Sample) {
 		s.note("%s: the column %s has %d values in %d rows, too many for types of edges, and is "+
-			"not read; --rel-col %s reads it", t.Path, t.Names[t.rel], len(seen), len(t.Sample),
-			t.Names[t.rel])
+			"kept as a column; --rel-col %s reads types from it", t.Path, t.Names[t.rel], len(seen),
+			len(t.Sample), t.Names[t.rel])
 		t.rel = -1
 	}
 }

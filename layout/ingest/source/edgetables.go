@@ -19,7 +19,7 @@ func (s *parts) addEdgeTable(typ int, of string, tables []*edgeTable, given *giv
 	own := make([][]table.Stored, len(tables))
 	for i, t := range tables {
 		own[i] = s.columnsToStore(t.Table, of, given, func(c int) bool {
-			return t.hasRole(c) || t.Unnamed(c)
+			return t.hasRole(c) || t.Unnamed(c) || t.Names != nil && t.Names[c] == ""
 		})
 		for _, c := range own[i] {
 			if at := place(c.Name); at < 0 {

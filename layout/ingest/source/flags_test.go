@@ -3,6 +3,7 @@ package source_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -138,6 +139,9 @@ var flagTests = map[string]struct {
 		"text snap columns mixed"},
 	"--time-col": {func(o *source.Options, _ *flagKind) { o.TimeCol = "day" },
 		"text snap columns mixed"},
+	"--column-types": {func(o *source.Options, _ *flagKind) {
+		o.ColumnTypes = "edges.heavy=float64"
+	}, "text snap columns mixed"},
 	"--id-col": {func(o *source.Options, _ *flagKind) { o.IDCol = "other" }, "text snap columns"},
 	"--label-col": {func(o *source.Options, _ *flagKind) { o.LabelCol = "topic" },
 		"text snap columns"},
@@ -219,7 +223,7 @@ func outcome(t *testing.T, k flagKind, opt source.Options) (string, error) {
 	}
 	defer src.Close()
 	out, err := dump(src)
-	return infoString(src.Info()) + "\n" + out, err
+	return fmt.Sprintln(infoString(src.Info()), src.Info().EdgeTables) + out, err
 }
 
 // TestFlagsAreUsedOrRefused walks all flags that say what is read and all kinds of sources: what

@@ -21,7 +21,8 @@ type Options struct {
 	Splits                         map[string]string // NAME=FILE
 	// NodeTables are the tables of nodes where several types have one; Nodes is "" then.
 	NodeTables []NodeTable
-	// ColumnTypes are types of columns that are stored, as TYPE.COLUMN=KIND with commas between.
+	// ColumnTypes are types of columns that are stored, as TYPE.COLUMN=KIND with commas between:
+	// of nodes, of a relation, or "edges" where nodes have no tables of types.
 	ColumnTypes string
 	// Schema is the file that NodeTables and Relations are from, where one was read.
 	Schema string
@@ -173,6 +174,9 @@ var flagRules = []flagRule{
 	{"--time-col", is("TimeCol"),
 		but(everywhere("save the time of each edge as edge_time.npy, integers", asTriple, ogbOwn),
 			ofMixed)},
+	{"--column-types", is("ColumnTypes"),
+		but(everywhere("arrays say what their values are", "triples have no other columns", ogbOwn),
+			ofMixed)},
 	{"--id-col", is("IDCol"), everywhere(asArray, asTriple, ogbOwn)},
 	{"--label-col", is("LabelCol"), everywhere(asArray+": labels.npy", asTriple, ogbOwn)},
 	{"--feature-cols", is("FeatureCols"), everywhere(asArray+": features.npy", asTriple, ogbOwn)},
@@ -228,9 +232,9 @@ func (s *parts) checkTableFlags(nodes string) error {
 	case o.SplitCol != "" && nodes == "":
 		return input.Usage("--split-col %s is a column of a table of nodes, and there is none: "+
 			"--nodes names one", o.SplitCol)
-	case o.NA != "" && !tables:
+	case o.NA != "" && !tables && len(s.info.EdgeTables) == 0:
 		return input.Usage("--na %s is for labels, features and splits in tables of nodes, and "+
-			"there is none: --nodes names one", o.NA)
+			"columns of edges, and there are none: --nodes names a table", o.NA)
 	case !slices.ContainsFunc(s.info.Paths, func(p string) bool { return !columnar.Is(p) }):
 		return checkFlags(o, ofColumns)
 	}

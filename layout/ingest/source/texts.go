@@ -271,6 +271,14 @@ func (s *textGraph) finishEdges() error {
 		s.info.IDsAbout += 2 * t.Lines
 	}
 	s.info.Typed, s.info.Weighted, s.info.Timed = first.typed(), first.weight >= 0, first.time >= 0
+	given, err := s.givenTypes()
+	if err != nil {
+		return err
+	}
+	s.addEdgeTable(0, "edges", s.edges, given)
+	if err := given.allUsed(); err != nil {
+		return err
+	}
 	s.parts.edges = func(ctx context.Context, fn func(*EdgeChunk) error) error {
 		some := false
 		for _, t := range s.edges {

@@ -241,11 +241,11 @@ func (t *tablePass) open(n int) (err error) {
 			t.end = p.First[dst+1]
 		}
 	}
-	path := "edges." + strconv.Itoa(t.t.Relation)
+	path := edgesName(t.t.Relation)
 	if t.first == 0 {
-		t.starts, err = t.column("starts", "columns/"+path+".starts.column", columnfile.Int64)
+		t.starts, err = t.column("starts", startsPath(path), columnfile.Int64)
 		if err == nil && t.t.Reverse != nil {
-			t.back, err = t.column("rows", "columns/"+path+".rows.column", columnfile.Int64)
+			t.back, err = t.column("rows", backPath(path), columnfile.Int64)
 		}
 	}
 	if err != nil || t.t.Reverse != nil {
@@ -260,6 +260,26 @@ func (t *tablePass) open(n int) (err error) {
 		}
 	}
 	return err
+}
+
+// edgesName is what files of a table of edges begin with: no type of nodes has a point in its name.
+func edgesName(relation int) string { return "edges." + strconv.Itoa(relation) }
+
+func startsPath(name string) string { return "columns/" + name + ".starts.column" }
+func backPath(name string) string   { return "columns/" + name + ".rows.column" }
+
+// EdgePaths returns the files that a table of edges will have, and its reverse.
+func EdgePaths(t *source.TableInfo) []string {
+	name := edgesName(t.Type)
+	paths := []string{startsPath(name)}
+	for k, c := range t.Columns {
+		paths = append(paths, columnPath(name, c.Name, k))
+	}
+	if t.Reverse > 0 {
+		name = edgesName(t.Reverse)
+		paths = append(paths, startsPath(name), backPath(name))
+	}
+	return paths
 }
 
 // edgeTableOf returns the table of the edges of a relation.
