@@ -133,6 +133,22 @@ type NodeTypeMeta struct {
 	Roles map[string]string `json:",omitempty"`
 	// Features holds the source's names of the columns of the type's features.
 	Features []ColumnMeta `json:",omitempty"`
+	// Keys says how the ids of the type are kept where they are integers; nil where the
+	// dictionary has them.
+	Keys *KeysMeta `json:",omitempty"`
+}
+
+// KeysMeta says how the ids of a type that are integers below 2^63 are kept.
+type KeysMeta struct {
+	// Base is the id of the first node where ids count up by one: node First+i has the id Base+i,
+	// and there are no columns.
+	Base uint64
+	// Rows is the column of the ids of all nodes in order.
+	Rows *TableColumn `json:",omitempty"`
+	// Sorted is the column of the ids in ascending order, and Places that of the rows that have
+	// them, where the ids of Rows do not ascend.
+	Sorted *TableColumn `json:",omitempty"`
+	Places *TableColumn `json:",omitempty"`
 }
 
 // RelationMeta says which types of nodes the edges of a type join: numbers of NodeTypes.
@@ -204,7 +220,35 @@ const (
 	IDsInteger IDKind = "integer"
 	// IDsString says that ids are any strings.
 	IDsString IDKind = "string"
+	// IDsTyped says that some types have integers as ids, as NodeTypeMeta.Keys says. The other
+	// nodes are in the dictionary, numbered as if there were no others.
+	IDsTyped IDKind = "typed"
 )
+
+// Text reports whether ids are shown as text that is no number.
+func (k IDKind) Text() bool { return k == IDsString || k == IDsTyped }
+
+// InDictionary describes the nodes whose ids are in the dictionary, as a store of its own; nil if
+// there is no dictionary.
+func (m *Meta) InDictionary() *Meta {
+	switch m.IDs.Kind {
+	case IDsDense:
+		return nil
+	case IDsTyped:
+		part := *m
+		part.Nodes, part.IDs.Kind = 0, IDsString
+		for _, t := range m.NodeTypes {
+			if t.Keys == nil {
+				part.Nodes += t.Nodes
+			}
+		}
+		if part.Nodes == 0 {
+			return nil
+		}
+		return &part
+	}
+	return m
+}
 
 // RowsMeta describes a file of rows of a fixed width, one for each node.
 type RowsMeta struct {

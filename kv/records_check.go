@@ -35,8 +35,8 @@ func (m *Meta) Check() error {
 		return fmt.Errorf("degrees of %d and %d buckets, at most %d", len(m.Stats.InHist),
 			len(m.Stats.OutHist), bucketsMost)
 	}
-	if !slices.Contains([]IDKind{IDsDense, IDsInteger, IDsString}, m.IDs.Kind) {
-		return fmt.Errorf("ids of kind %q", m.IDs.Kind)
+	if err := m.checkIDs(); err != nil {
+		return err
 	}
 	if len(m.Files) > 0 && !slices.Contains(m.Directions, "in") {
 		return fmt.Errorf("lists of directions %q, without in", m.Directions)
@@ -76,6 +76,36 @@ func (m *Meta) Check() error {
 	}
 	if m.Labels != nil {
 		return m.Labels.check(m.Nodes)
+	}
+	return nil
+}
+
+// checkIDs checks how ids are kept.
+func (m *Meta) checkIDs() error {
+	kinds := []IDKind{IDsDense, IDsInteger, IDsString}
+	if m.Typed() {
+		kinds = append(kinds, IDsTyped)
+	}
+	if !slices.Contains(kinds, m.IDs.Kind) {
+		return fmt.Errorf("ids of kind %q", m.IDs.Kind)
+	}
+	for _, t := range m.NodeTypes {
+		k := t.Keys
+		if k == nil {
+			continue
+		}
+		columns := []*TableColumn{k.Rows, k.Sorted, k.Places}
+		some := slices.ContainsFunc(columns[1:], func(c *TableColumn) bool { return c != nil })
+		if m.IDs.Kind != IDsTyped || k.Base > 1<<63-1 || t.Nodes > 1<<63-k.Base ||
+			some && slices.Contains(columns, nil) {
+			return fmt.Errorf("ids of the type %q: %+v of %d nodes, of kind %q", t.Name, *k,
+				t.Nodes, m.IDs.Kind)
+		}
+		for _, c := range columns {
+			if c != nil && (c.Type != "int64" || c.Rows != t.Nodes || c.Nulls > 0) {
+				return fmt.Errorf("ids of the type %q of %d nodes: %+v", t.Name, t.Nodes, *c)
+			}
+		}
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/kv/catalog"
-	"gdb/kv/ids"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/errors/oserror"
@@ -219,11 +218,6 @@ func (s *Store) Splits(ctx context.Context, names ...string) (map[string]*roarin
 		}
 	}
 	return sets, nil
-}
-
-// IDs opens the id dictionary.
-func (s *Store) IDs(ctx context.Context, dev blockdev.Device) (ids.Dictionary, error) {
-	return ids.Open(ctx, dev, s.fs, s.dir, s.meta)
 }
 
 // OutOfRange returns the error for a node that the graph does not have.

@@ -16,6 +16,7 @@ import (
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
+	"gdb/layout/nodeids"
 	"gdb/shell/graph"
 	"gdb/shell/words"
 
@@ -66,7 +67,7 @@ func compareWithSource(t *testing.T, dir string, queries int) {
 		t.Fatal(err)
 	}
 	dev := mustDevice(t)
-	ids, err := store.IDs(t.Context(), dev)
+	ids, err := nodeids.Open(t.Context(), store, dev, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

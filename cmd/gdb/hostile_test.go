@@ -297,7 +297,7 @@ func (h *hostility) note(t *testing.T, command, now string, code int, out string
 
 // prefix begins the ids of nodes.
 func (s *hostileStore) prefix() string {
-	if s.meta.IDs.Kind == kv.IDsString {
+	if s.meta.IDs.Kind.Text() {
 		return "n"
 	}
 	return ""

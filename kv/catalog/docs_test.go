@@ -49,9 +49,8 @@ func TestDocRecords(t *testing.T) {
 			t.Errorf("catalog.md has no row %q", row)
 		}
 	}
-	for _, v := range []any{kv.Meta{}, kv.NodeTypeMeta{}, kv.RelationMeta{}, kv.EdgeTable{},
-		kv.ReverseRows{}, kv.TableColumn{},
-		kv.IDsMeta{},
+	for _, v := range []any{kv.Meta{}, kv.NodeTypeMeta{}, kv.KeysMeta{}, kv.RelationMeta{},
+		kv.EdgeTable{}, kv.ReverseRows{}, kv.TableColumn{}, kv.IDsMeta{},
 		kv.RowsMeta{}, kv.RowsSection{}, kv.ColumnMeta{},
 		kv.LabelsMeta{}, kv.SplitMeta{}, kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},
 		kv.SourceMeta{}, kv.FileMeta{}, kv.RunMeta{}} {

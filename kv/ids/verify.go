@@ -24,7 +24,7 @@ const crossBuckets = 1 << 16
 // buffer of 1 MiB, and with full 1 MiB of sums, whatever the number of nodes.
 func Verify(ctx context.Context, dev blockdev.Device, fs vfs.FS, dir string, m *kv.Meta,
 	full bool) ([]kv.Finding, error) {
-	if m.IDs.Kind == kv.IDsDense {
+	if m = m.InDictionary(); m == nil {
 		return nil, nil
 	}
 	v := &idVerifier{ctx: ctx, m: m, full: full}

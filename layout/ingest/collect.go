@@ -6,6 +6,7 @@ import (
 
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/keys"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 )
@@ -29,7 +30,7 @@ type idCollector interface {
 	Abort() error
 }
 
-func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
+func newIDCollector(p *pipeline, out *scanResult, index *keys.Indexes) (idCollector, error) {
 	switch out.Mode {
 	case idRanked:
 		set, err := steps.NewIDSet(p.Budget, p.Memory.IDLimit())
@@ -38,8 +39,12 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 		s, err := extsort.NewWords(p.Sorter("ids", 1, p.Memory.Strings))
 		return &wideCollector{Words: s}, err
 	case idTable:
-		n := steps.NumberSlots(p.Memory.Table, p.info.Paths, p.info.Bytes, p.info.IDsAbout)
-		t, err := steps.NewNumberTable(p.Budget, p.Memory.Table, n, nodesMax-1)
+		memory := p.Memory.Table
+		if index != nil {
+			memory -= index.Bytes()
+		}
+		n := steps.NumberSlots(memory, p.info.Paths, p.info.Bytes, p.info.IDsAbout)
+		t, err := steps.NewNumberTable(p.Budget, max(memory, tableLeast), n, nodesMax-1)
 		return &tableCollector{p: p, table: t, seed: out.HashSeed}, err
 	case idText:
 		opt := p.Sorter("ids", 0, p.Memory.Strings)
@@ -50,6 +55,9 @@ func newIDCollector(p *pipeline, out *scanResult) (idCollector, error) {
 	}
 	return rowCollector{}, nil
 }
+
+// tableLeast is the least size of a table of text ids, in bytes.
+const tableLeast = 64
 
 // rowCollector takes row numbers as they are.
 type rowCollector struct{}

@@ -46,6 +46,7 @@ var crashCases = []struct {
 	{"edge splits of text", "text", Options{Undirected: true, EdgeSplit: "random=50/25/25"}, true,
 		13},
 	{"tables", "tables", typedOptions(), true, 17},
+	{"tables of integers", "tables", typedOptions(), false, 23},
 }
 
 // prepare makes the pipeline of a case on a file system.

@@ -22,6 +22,7 @@ import (
 	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/keys"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/stream"
@@ -464,12 +465,17 @@ type pipeline struct {
 	hashSeed uint64 // of the scan that comes next
 	// firsts are the first nodes of each type, of a source whose types are ranges.
 	firsts []uint64
+	// keysFound are the integer ids of types.
+	keysFound *keys.Found
 }
 
 // all runs the steps of the ingest, but for the last: the store's coming into being.
 func (p *pipeline) all(ctx context.Context) (*results, error) {
 	r := &results{}
 	var err error
+	if p.keysFound, err = p.findKeys(ctx); err != nil {
+		return nil, err
+	}
 	if r.scan, err = p.scan(ctx); err != nil {
 		return nil, err
 	}

@@ -242,7 +242,7 @@ type attacher struct {
 // each calls fn for every row that carries something; in order of the stream in direct modes, in
 // any order in modes that join.
 func (a *attacher) each(ctx context.Context, fn func(at attachment) error) error {
-	if a.m.mode.joinsRows() {
+	if a.m.mode.joinsRows() && !a.p.info.Ranged {
 		return a.eachJoined(ctx, fn)
 	}
 	return a.rows(ctx, func(c *idRowsChunk, i int, value uint32, seq uint64) error {
@@ -276,8 +276,11 @@ func (a *attacher) rows(ctx context.Context, fn func(c *idRowsChunk, i int, valu
 
 // direct finds the node of a row in memory.
 func (a *attacher) direct(c *idRowsChunk, i int) (uint32, error) {
-	if c.ids == nil && a.p.info.Ranged {
-		return uint32(c.first + uint64(i)), nil // rows of a table of nodes
+	switch { // rows of a table of nodes
+	case a.p.info.Ranged && c.ids != nil:
+		return uint32(c.ids.Ints[i]), nil
+	case a.p.info.Ranged:
+		return uint32(c.first + uint64(i)), nil
 	}
 	if c.ids == nil {
 		if a.m.mode != idRows {

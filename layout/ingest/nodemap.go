@@ -54,6 +54,10 @@ func (m *nodeMap) external(ctx context.Context, node uint32) string {
 	id, found := number, m.dense && m.mode != idTable
 	switch {
 	case found:
+	case m.p.info.Ranged:
+		if text, ok := m.typedExternal(ctx, node); ok {
+			return text
+		}
 	case m.set != nil:
 		k := uint64(0)
 		_ = m.set.Each(func(v uint64) error {
@@ -307,8 +311,7 @@ func (p *pipeline) integerDictionary(ctx context.Context, out *idsResult,
 func (p *pipeline) writeDictionary(ctx context.Context, out *idsResult, joins bool,
 	each func(add func(external []byte) error) error) error {
 	d, err := steps.NewDictionary(p.Work, steps.DictionaryOptions{Seed: out.Seed, Hash: p.hash,
-		Perm: p.permutation(out.Nodes), Types: p.info.NodeTypes,
-		Ranged: p.info.Ranged})
+		Perm: p.permutation(out.Nodes), Types: p.info.NodeTypes, Integer: p.integers()})
 	if err != nil {
 		return err
 	}
@@ -378,20 +381,22 @@ func (p *pipeline) numberText(ctx context.Context, s *scanResult, out *idsResult
 	} else if order, err = p.orderByPlace(ctx, s, out); err != nil {
 		return err
 	}
-	if out.Nodes == 0 {
-		return p.errEmpty()
+	if out.Nodes > 0 {
+		check := p.checkPlaces(s)
+		err = p.writeDictionary(ctx, out, true, func(add func(external []byte) error) error {
+			return steps.EachEntry(ctx, p.Sorter("place", 0, p.Memory.Merge), order,
+				func(e extsort.Entry) error {
+					if err := check(ctx, &e); err != nil {
+						return err
+					}
+					return add(e.Text)
+				})
+		})
 	}
-	check := p.checkPlaces(s)
-	err = p.writeDictionary(ctx, out, true, func(add func(external []byte) error) error {
-		return steps.EachEntry(ctx, p.Sorter("place", 0, p.Memory.Merge), order,
-			func(e extsort.Entry) error {
-				if err := check(ctx, &e); err != nil {
-					return err
-				}
-				return add(e.Text)
-			})
-	})
 	p.DropRuns(s.IDs)
+	if p.typeRanges(out); err == nil && out.Nodes == 0 {
+		err = p.errEmpty()
+	}
 	return err
 }
 

@@ -82,7 +82,8 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 		SplitColumn: -1, Partitioner: p.opt.Partitioner, Partitions: r.topology.Partitions,
 		Stats: p.stats(r), Source: p.source(),
 		EdgeSplits: r.divided.Splits,
-		Files:      slices.Concat(r.ids.Files, r.labels.Files, r.topology.Files, r.divided.Files)}
+		Files: slices.Concat(p.keysFound.Files, r.ids.Files, r.labels.Files, r.topology.Files,
+			r.divided.Files)}
 	if m.Partitioner == "" {
 		m.Partitioner = "none"
 	}

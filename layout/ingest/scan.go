@@ -9,6 +9,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/keys"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/stream"
@@ -151,8 +152,7 @@ type scanner struct {
 	perm   steps.Order
 	limit  uint64            // of row ids
 	top    uint64            // largest row id plus one
-	known  uint64            // ids of nodes before the edges, of a source whose types are ranges
-	firsts []uint64          // of these, the first of each type
+	ranged rangedNodes       // of a source whose types are ranges
 	lists  *layout.NodeLists // in-lists, once all nodes are known; nil if nodes have one each
 
 	both      bool // add reverse edges
@@ -170,6 +170,12 @@ type scanner struct {
 const scanBatchWords = 13 * 120
 
 func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, err error) {
+	var index *keys.Indexes
+	if src, ok := p.src.(keys.Source); ok && p.info.Ranged && out.Mode == idTable {
+		if index, err = keys.Load(ctx, p.Work, src, p.keysFound); err != nil {
+			return nil, err
+		}
+	}
 	s = &scanner{p: p, ctx: ctx, out: out, limit: nodesMax, types: newTypeTable(p.info),
 		dropLoops: p.dropsLoops(), width: 1 + p.codec.Payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
@@ -189,11 +195,12 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 		s.perm = p.permutation(s.limit)
 		out.Renumbered = s.perm != nil
 	}
-	if s.ids, err = newIDCollector(p, out); err != nil {
-		return nil, err
+	s.ranged.keys = index
+	if s.ids, err = newIDCollector(p, out, index); err != nil {
+		return nil, errors.Join(err, index.Close())
 	}
 	if s.sorter, err = extsort.NewWords(opt); err != nil {
-		return nil, errors.Join(err, s.ids.Abort())
+		return nil, errors.Join(err, s.ids.Abort(), index.Close())
 	}
 	if err := s.rows.Open(p.Work, p.info); err != nil {
 		return nil, errors.Join(err, s.close())
@@ -226,9 +233,7 @@ func (s *scanner) nodes(c *source.IDChunk) error {
 	case !s.p.info.Ranged:
 		s.shared.nodes(c, s.src)
 	case s.out.Mode == idTable:
-		for len(s.firsts) <= c.Type {
-			s.firsts = append(s.firsts, s.known)
-		}
+		s.ranged.begin(c.Type)
 		if err := s.numbersOfRows(c, first); err != nil {
 			return err
 		}
@@ -242,19 +247,23 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 	s.out.Read += uint64(n)
 	s.p.Progress("read edges", s.out.Read, s.p.info.Edges, "edges")
 	s.src, s.dst = slices.Grow(s.src[:0], n)[:n], slices.Grow(s.dst[:0], n)[:n]
-	if err := s.ids.keys(idColumn{c.SrcInt, c.SrcText}, idColumn{c.DstInt, c.DstText}, s.src,
-		s.dst); err != nil {
+	err := s.typedLists()
+	if err != nil {
+		return err
+	}
+	if s.lists != nil {
+		err = s.rangedEnds(c)
+	} else {
+		err = s.ids.keys(idColumn{c.SrcInt, c.SrcText}, idColumn{c.DstInt, c.DstText}, s.src,
+			s.dst)
+	}
+	if err != nil {
 		return err
 	}
 	if s.rounded.First == "" {
 		s.rounded.First = c.Rounded.First
 	}
 	s.rounded.Count += c.Rounded.Count
-	if s.p.info.Ranged && s.out.Mode == idTable {
-		if err := s.numbersOfEnds(c); err != nil {
-			return err
-		}
-	}
 	s.shared.edges(s.src, s.dst)
 	if s.watch != nil {
 		s.watch.Observe(s.src, s.dst)
@@ -263,10 +272,6 @@ func (s *scanner) edges(c *source.EdgeChunk) error {
 		if err := s.checkRows(c); err != nil {
 			return err
 		}
-	}
-	err := s.typedLists()
-	if err != nil {
-		return err
 	}
 	if s.width == 1 {
 		err = s.plain()
@@ -421,5 +426,5 @@ func (s *scanner) finish() (err error) {
 }
 
 func (s *scanner) close() error {
-	return errors.Join(s.sorter.Abort(), s.ids.Abort(), s.rows.Close())
+	return errors.Join(s.sorter.Abort(), s.ids.Abort(), s.rows.Close(), s.ranged.keys.Close())
 }

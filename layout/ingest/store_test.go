@@ -15,6 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/layout/listfile"
+	"gdb/layout/nodeids"
 	"gdb/layout/rowfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,7 +39,7 @@ func open(t testing.TB, fs vfs.FS, dir string) *reading {
 	}
 	dev := devtest.Open(t, blockdev.Options{})
 	r := &reading{t: t, store: s, dev: dev, meta: s.Meta()}
-	dict, err := s.IDs(ctx, dev)
+	dict, err := nodeids.Open(ctx, s, dev, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,18 +3,70 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/keys"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 )
 
 // typePlacer is what sources have whose types of nodes are ranges: they are told where each begins.
 type typePlacer interface{ PlaceTypes(first []uint64) }
+
+// typeRanges sets the types of a source whose types are ranges, of which the dictionary has counted
+// those with text ids, and all of them if edges are joined with it.
+func (p *pipeline) typeRanges(out *idsResult) {
+	if !p.info.Ranged {
+		return
+	}
+	if out.Types == nil {
+		for _, name := range p.info.NodeTypes {
+			out.Types = append(out.Types, kv.NodeTypeMeta{Name: name})
+		}
+	}
+	out.Nodes = 0
+	for i := range out.Types {
+		t := &out.Types[i]
+		if k := p.keysFound.Of(i); k != nil {
+			t.Nodes, t.Keys, out.Kind = k.Rows, &k.Meta, kv.IDsTyped
+			p.DropRuns(k.Runs)
+		}
+		t.First = out.Nodes
+		out.Nodes += t.Nodes
+	}
+}
+
+// findKeys finds out how integer ids are kept, of a source whose types are ranges.
+func (p *pipeline) findKeys(ctx context.Context) (*keys.Found, error) {
+	return steps.Do(ctx, p.Work, "keys", func(ctx context.Context, out *keys.Found) error {
+		src, ok := p.src.(keys.Source)
+		if !ok || !p.info.Ranged {
+			return nil
+		}
+		found, err := keys.Find(ctx, p.Work, src, p.info.NodeTypes, p.note)
+		if err == nil {
+			*out = *found
+		}
+		return err
+	})
+}
+
+// integers says which types have integer ids, for the dictionary.
+func (p *pipeline) integers() []bool {
+	if len(p.keysFound.Types) == 0 {
+		return nil
+	}
+	is := make([]bool, len(p.info.NodeTypes))
+	for i := range is {
+		is[i] = p.keysFound.Of(i) != nil
+	}
+	return is
+}
 
 // firsts returns the first node of each type.
 func (r *idsResult) firsts() (first []uint64) {
@@ -57,15 +109,89 @@ func pairOf(lists *layout.NodeLists, node, nbr uint64, relation uint16) (uint64,
 	return uint64(list)<<32 | nbr, err
 }
 
+// rangedNodes are the numbers of nodes of a source whose types are ranges, while it is scanned. The
+// ids of some types are in the table of text ids, and have numbers of their own there.
+type rangedNodes struct {
+	keys  *keys.Indexes
+	known uint64   // text ids of nodes before the edges
+	texts []uint64 // of these, the first of each type
+	first []uint64 // the first node of each type, once all are known
+	shift []uint64 // what the nodes of a type are above their numbers among the text ids
+}
+
+// begin notes that text ids of a type come next.
+func (r *rangedNodes) begin(typ int) {
+	for len(r.texts) <= typ {
+		r.texts = append(r.texts, r.known)
+	}
+}
+
+// place sets where types begin, once all text ids are known.
+func (r *rangedNodes) place(found *keys.Found) {
+	types := len(found.Types)
+	r.begin(types)
+	node := uint64(0)
+	for i := range types {
+		r.first = append(r.first, node)
+		r.shift = append(r.shift, node-r.texts[i])
+		if k := found.Of(i); k != nil {
+			node += k.Rows
+		} else {
+			node += r.texts[i+1] - r.texts[i]
+		}
+	}
+	r.first = append(r.first, node)
+}
+
 // typedLists returns the numbers of in-lists once all nodes are numbered, before the edges.
 func (s *scanner) typedLists() (err error) {
 	if s.lists == nil && s.p.info.Ranged && !s.out.Mode.joinsEdges() {
-		for len(s.firsts) < len(s.p.info.NodeTypes) {
-			s.firsts = append(s.firsts, s.known)
-		}
-		s.lists, err = s.p.listsOf(s.firsts, s.known, layout.In)
+		s.ranged.place(s.p.keysFound)
+		last := len(s.ranged.first) - 1
+		s.lists, err = s.p.listsOf(s.ranged.first[:last], s.ranged.first[last], layout.In)
 	}
 	return err
+}
+
+// rangedEnds turns the ends of edges of one relation to nodes: rows, and text ids.
+func (s *scanner) rangedEnds(c *source.EdgeChunk) error {
+	rel := s.p.info.Relations[c.TypeInt[0]]
+	err := s.textEnd(c.SrcInt, c.SrcText, s.src)
+	if err == nil {
+		err = s.textEnd(c.DstInt, c.DstText, s.dst)
+	}
+	if err == nil {
+		err = s.nodesOf(c, rel.Src, c.SrcText, s.src)
+	}
+	if err == nil {
+		err = s.nodesOf(c, rel.Dst, c.DstText, s.dst)
+	}
+	return err
+}
+
+// textEnd numbers one end of edges; rows are their numbers already.
+func (s *scanner) textEnd(rows []uint64, text [][]byte, out []uint64) error {
+	if text == nil {
+		copy(out, rows)
+		return nil
+	}
+	return s.ids.keys(idColumn{text: text}, idColumn{}, out, nil)
+}
+
+// nodesOf adds where nodes of a type begin to their numbers. Text ids must be known: of types with
+// tables, by a row.
+func (s *scanner) nodesOf(c *source.EdgeChunk, typ int, text [][]byte, ends []uint64) error {
+	begin := s.ranged.first[typ]
+	if text != nil {
+		begin = s.ranged.shift[typ]
+	}
+	for i, number := range ends {
+		if text != nil && number >= s.ranged.known {
+			return errNoRow(c, i, text[i])
+		}
+		ends[i] = begin + number
+	}
+	return nil
 }
 
 // checkTypedOptions finds options that typed sources do not go with, and one that is for them.
@@ -98,17 +224,11 @@ func checkTypedOptions(opt *Options, info *source.Info) error {
 func (s *scanner) numbersOfRows(c *source.IDChunk, first uint64) error {
 	for i, number := range s.src {
 		if number < first+uint64(i) && !c.Repeats {
-			return errTwoRows(c, i)
+			return keys.ErrTwoRows(c.Position(i), idOf(c.Text[i]))
 		}
-		s.known = max(s.known, number+1)
+		s.ranged.known = max(s.ranged.known, number+1)
 	}
 	return nil
-}
-
-// errTwoRows is the error of a row whose id another row has.
-func errTwoRows(c *source.IDChunk, i int) error {
-	return input.Wrong(c.Position(i), "a row is a node: give each an id of its own, and name the "+
-		"column of ids by --id-col TYPE.COLUMN", "another row has the id %s too", idOf(c.Text[i]))
 }
 
 // idOf returns an id without the type before it.
@@ -117,24 +237,44 @@ func idOf(external []byte) string {
 	return id
 }
 
-// numbersOfEnds checks that the ends of edges are known: of types with tables, by a row.
-func (s *scanner) numbersOfEnds(c *source.EdgeChunk) error {
-	for i, src := range s.src {
-		if src >= s.known {
-			return errNoRow(c, i, c.SrcText[i])
-		}
-		if s.dst[i] >= s.known {
-			return errNoRow(c, i, c.DstText[i])
-		}
-	}
-	return nil
-}
-
 // errNoRow is the error of an edge that names a node without a row.
 func errNoRow(c *source.EdgeChunk, i int, external []byte) error {
 	typ, id, _ := strings.Cut(string(external), source.TypeSep)
-	return input.Wrong(c.Position(i), fmt.Sprintf("add the row, or leave out --nodes %s=…: then "+
-		"the ids in edges are the nodes", typ), "%s %s has no row in the table of %s", typ, id, typ)
+	return source.ErrNoRow(c.Position(i), typ, id)
+}
+
+// typedExternal returns the id of a node of a source whose types are ranges: it is counted, read
+// from its table, or searched in the dictionary.
+func (m *nodeMap) typedExternal(ctx context.Context, node uint32) (text string, ok bool) {
+	typ, number := 0, uint64(node)
+	for i, first := range m.p.firsts {
+		if first <= uint64(node) {
+			typ = i
+		}
+	}
+	for i := range typ {
+		if k := m.p.keysFound.Of(i); k != nil && m.mode == idTable {
+			number -= k.Rows
+		}
+	}
+	k, row := m.p.keysFound.Of(typ), uint64(node)-m.p.firsts[typ]
+	if k == nil {
+		return m.search(ctx, uint32(number))
+	}
+	id, found := k.Meta.Base+row, k.Meta.Rows == nil
+	if !found {
+		err := m.p.src.(keys.Source).Keys(ctx, typ, func(c *source.IDChunk) error {
+			if row < uint64(c.Len()) && !found {
+				id, found = c.Ints[row], true
+			}
+			row -= uint64(c.Len())
+			return nil
+		})
+		if err != nil || !found {
+			return "", false
+		}
+	}
+	return m.p.info.NodeTypes[typ] + source.TypeSep + strconv.FormatUint(id, 10), true
 }
 
 // checkPlaces returns what checks the ids of a source whose types are ranges in the order of their
@@ -165,7 +305,7 @@ func (p *pipeline) checkPlaces(s *scanResult) func(context.Context, *extsort.Ent
 func (p *pipeline) findRow(ctx context.Context, place uint64) error {
 	err := p.src.Nodes(ctx, func(c *source.IDChunk) error {
 		if place < uint64(c.Len()) {
-			return errTwoRows(c, int(place))
+			return keys.ErrTwoRows(c.Position(int(place)), idOf(c.Text[place]))
 		}
 		place -= uint64(c.Len())
 		return nil

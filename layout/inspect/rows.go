@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/columnfile"
 	"gdb/layout/edgefile"
+	"gdb/layout/nodeids"
 	"gdb/layout/rowfile"
 )
 
@@ -278,6 +279,15 @@ func (c *checker) column(f *layout.File) error {
 	}
 	if err := c.note(err); err != nil {
 		return err
+	}
+	if c.opt.Full && c.found == 0 {
+		what, err := nodeids.Check(c.ctx, c.s, c.dev, f.Path)
+		if what != "" {
+			c.find(-1, -1, "%s", what)
+		}
+		if err := c.note(err); err != nil {
+			return err
+		}
 	}
 	return c.whole(f)
 }

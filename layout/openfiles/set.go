@@ -15,6 +15,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/nodeids"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 )
@@ -112,7 +113,7 @@ func (s *Set) IDs(ctx context.Context, cacheBytes int64) (ids.Dictionary, error)
 	}
 	opening, opened := trace.Opening(ctx)
 	defer opened()
-	dict, err := s.Store.IDs(opening, s.Device)
+	dict, err := nodeids.Open(opening, s.Store, s.Device, s.Budget)
 	if err != nil {
 		return nil, err
 	}

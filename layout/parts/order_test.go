@@ -19,6 +19,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/inspect"
 	"gdb/layout/layouttest"
+	"gdb/layout/nodeids"
 	"gdb/layout/partitioner"
 	"gdb/layout/rowfile"
 
@@ -207,7 +208,7 @@ func TestOrderIngested(t *testing.T) {
 					t.Errorf("the edges of %s differ", e.Name)
 				}
 			}
-			dict, err := st.IDs(t.Context(), layouttest.Device(t))
+			dict, err := nodeids.Open(t.Context(), st, layouttest.Device(t), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -46,7 +46,7 @@ var _ source.Source = (*part)(nil)
 func (p *part) Info() *source.Info {
 	m := p.meta
 	info := &source.Info{Format: sourceFormat, Paths: []string{p.files.Store.Dir()},
-		TextIDs: m.IDs.Kind == kv.IDsString, Typed: len(m.EdgeTypes) > 0, EdgeTypes: m.EdgeTypes,
+		TextIDs: m.IDs.Kind.Text(), Typed: len(m.EdgeTypes) > 0, EdgeTypes: m.EdgeTypes,
 		Weighted: m.Weighted, Timed: m.Timestamped, Times: m.Times, Splits: []string{"train"},
 		IDsAbout: p.nodes.count()}
 	for _, t := range m.NodeTypes {
@@ -82,7 +82,7 @@ func (p *part) chunk(ctx context.Context, nodes []layout.NodeID) (c source.IDChu
 		return c, fmt.Errorf("partition: ids: %w", err)
 	}
 	for _, name := range p.names {
-		if p.meta.IDs.Kind == kv.IDsString {
+		if p.meta.IDs.Kind.Text() {
 			c.Text = append(c.Text, []byte(name))
 			continue
 		}

@@ -113,7 +113,7 @@ func (g *Graph) NameStats() (ids.CacheStats, bool) {
 
 // IsCanonical reports whether an id that was found is written as the dictionary writes it.
 func (g *Graph) IsCanonical(external string) bool {
-	if g.Meta().IDs.Kind == kv.IDsString {
+	if g.Meta().IDs.Kind.Text() {
 		return true
 	}
 	n, err := strconv.ParseInt(external, 10, 64)

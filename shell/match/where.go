@@ -205,7 +205,7 @@ func (w *whereMaker) time(c *comparison) error {
 }
 
 // wholeIDs reports whether all ids of the store are whole numbers.
-func (w *whereMaker) wholeIDs() bool { return w.meta.IDs.Kind != kv.IDsString }
+func (w *whereMaker) wholeIDs() bool { return !w.meta.IDs.Kind.Text() }
 
 // id prepares to compare a node's id with a literal. For equality it compares the node with the
 // node of that id.

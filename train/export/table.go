@@ -66,7 +66,7 @@ func CreateTable(ctx context.Context, s TableSpec) (*Table, error) {
 	extension := filepath.Ext(s.Path)
 	id := tables.Column{Name: "id", Kind: tables.String}
 	if extension == ".npy" {
-		if t.numbers = s.Meta.IDs.Kind != kv.IDsString; t.numbers {
+		if t.numbers = !s.Meta.IDs.Kind.Text(); t.numbers {
 			id.Kind = tables.Int64
 		} else if err := t.longestID(ctx, &id.Width); err != nil {
 			return nil, err

@@ -8,8 +8,8 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
-	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/nodeids"
 	"gdb/train/export"
 	"gdb/train/runs/vectors"
 )
@@ -25,7 +25,7 @@ func Embed(ctx context.Context, e *cli.App, st *layout.Store, dev blockdev.Devic
 	if v.Note != "" {
 		e.Note(v.Note)
 	}
-	names, err := ids.Open(ctx, dev, st.FS(), st.Path(), st.Meta())
+	names, err := nodeids.Open(ctx, st, dev, nil)
 	if err != nil {
 		return fmt.Errorf("embed: open ids: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/nodeids"
 	"gdb/train/link"
 	"gdb/train/link/triples"
 	"gdb/train/runs"
@@ -79,7 +80,7 @@ func Predict(ctx context.Context, e *cli.App, st *layout.Store, dev blockdev.Dev
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	names, err := ids.Open(ctx, dev, st.FS(), st.Path(), st.Meta())
+	names, err := nodeids.Open(ctx, st, dev, nil)
 	if err != nil {
 		return fmt.Errorf("predict: open ids: %w", err)
 	}

@@ -283,7 +283,7 @@ func (r *Reader) listText(b *input.Batch, c *cursor, values []parquet.Value) []b
 // appendFast appends values that need not be text first.
 func appendFast(v *input.Values, kind input.Kind, c *cursor, value parquet.Value) bool {
 	switch kind {
-	case input.ID:
+	case input.ID, input.Reference:
 		if n, ok := c.integer(value); ok && n >= 0 && c.form != times {
 			v.IDs = append(v.IDs, uint64(n))
 			return true

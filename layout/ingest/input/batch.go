@@ -11,7 +11,7 @@ import (
 
 // Values are the fields of one column, in the slice that its Kind is kept in.
 type Values struct {
-	IDs      []uint64  // ID
+	IDs      []uint64  // ID, Reference
 	Texts    [][]byte  // Key, Text
 	Integers []int64   // Time, Moment
 	Floats   []float32 // Float, Optional

@@ -24,6 +24,19 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 			return false
 		}
 		v.IDs = append(v.IDs, id)
+	case Reference:
+		id, ok := ParseID(f)
+		switch {
+		case ok && id <= math.MaxInt64:
+		case c.Nulls && s.isMissing(f):
+			id = NoKey
+		case len(f) == 0:
+			bad.What, bad.Do = s.name(c.Field)+", an id, is empty", skipEmpty
+			return false
+		default:
+			id = NotKey
+		}
+		v.IDs = append(v.IDs, id)
 	case Key:
 		if len(f) == 0 {
 			bad.What, bad.Do = s.name(c.Field)+", an id, is empty", skipEmpty

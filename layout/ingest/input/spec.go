@@ -49,6 +49,15 @@ const (
 	// Moment is a time in microseconds since 1970, of a column of times, or NoMoment where it is
 	// missing. Text is not read as moments.
 	Moment
+	// Reference is an ID below 2^63, or NotKey where the field is something else. Where the field
+	// is empty it is NoKey if the column may have nulls, and else bad.
+	Reference
+)
+
+// Values of a Reference that are no ids.
+const (
+	NoKey  uint64 = math.MaxUint64
+	NotKey uint64 = math.MaxUint64 - 1
 )
 
 // NoMoment is the value of a Moment that is missing.
@@ -59,6 +68,7 @@ type Column struct {
 	Field int
 	Kind  Kind
 	Do    string // what to do about a field that is not of the kind; "" is not said
+	Nulls bool   // of References: fields may be empty, or say that they are missing
 }
 
 // Spec says what to read.

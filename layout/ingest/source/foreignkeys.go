@@ -77,53 +77,94 @@ func (s *typedGraph) openKey(ctx context.Context, r *relationEdges) (isKey bool,
 func (s *textGraph) streamKeys(ctx context.Context, t *edgeTable,
 	fn func(*EdgeChunk) error) error {
 	of := nodeTable{Table: t.Table, id: t.src}
-	spec := input.Spec{Columns: []input.Column{of.idField(s.idKind()),
-		{Field: t.dst, Kind: input.Text}}}
+	spec := input.Spec{Columns: []input.Column{
+		{Field: t.dst, Kind: endKind(t.dstKeys, input.Text), Nulls: true}}}
+	time := -1
 	if t.time >= 0 {
+		time = len(spec.Columns)
 		spec.Columns = append(spec.Columns, input.Column{Field: t.time, Kind: input.Time,
 			Do: "leave the table without a time: none in the schema, or --time-col none"})
 	}
+	if !t.numbered {
+		id := of.idField(s.idKind())
+		if t.src >= 0 {
+			id.Kind = endKind(t.srcKeys, id.Kind)
+		}
+		spec.Columns = append(spec.Columns, id)
+	}
 	c, number := &EdgeChunk{}, rowNumbers{}
-	src, dst := newPrefixer(t.srcType), newPrefixer(t.dstType)
-	return s.tables.Each(ctx, t.Table, table.Skips, spec, func(b *input.Batch) error {
-		c.Where, c.SrcText, c.DstText = b.Where, b.Columns[0].Texts, b.Columns[1].Texts
-		if t.src < 0 {
-			number.fill(c.SrcText)
+	src := end{t.src, t.srcType, t.srcKeys, newPrefixer(t.srcType)}
+	dst := end{t.dst, t.dstType, t.dstKeys, newPrefixer(t.dstType)}
+	return s.tables.Each(ctx, t.Table, table.Skips, spec, func(b *input.Batch) (err error) {
+		c.Where = b.Where
+		switch last := &b.Columns[len(b.Columns)-1]; {
+		case t.numbered || t.src < 0 && t.srcKeys != nil:
+			c.SrcInt, c.SrcText = number.next(b.Rows), nil
+		case t.src < 0:
+			number.fill(last.Texts)
+			fallthrough
+		default:
+			c.SrcInt, c.SrcText, err = s.ids(ctx, t, &src, last, &c.Where)
 		}
-		if t.time >= 0 {
-			c.Time = b.Columns[2].Integers
+		if err == nil {
+			c.DstInt, c.DstText, err = s.ids(ctx, t, &dst, &b.Columns[0], &c.Where)
 		}
-		if c.dropNulls(); len(c.DstText) == 0 {
-			return nil
+		if time >= 0 {
+			c.Time = b.Columns[time].Integers
 		}
-		src.apply(c.SrcText)
-		dst.apply(c.DstText)
+		if err != nil || c.dropNulls(t.dstType) == 0 {
+			return err
+		}
 		return fn(c)
 	})
 }
 
-// dropNulls leaves out edges without a destination.
-func (c *EdgeChunk) dropNulls() {
-	if !slices.ContainsFunc(c.DstText, func(id []byte) bool { return len(id) == 0 }) {
-		return
+// dropNulls leaves out edges without a destination, whose type is typ, and returns how many are
+// left.
+func (c *EdgeChunk) dropNulls(typ string) int {
+	none := len(typ) + len(TypeSep) // letters of the text of a destination that is null
+	if !slices.Contains(c.DstInt, input.NoKey) && !slices.ContainsFunc(c.DstText,
+		func(id []byte) bool { return len(id) == none }) {
+		return c.Len()
 	}
 	var lines []int64
 	kept := 0
-	for i, id := range c.DstText {
-		if len(id) == 0 {
+	for i := range c.Len() {
+		if c.DstInt != nil && c.DstInt[i] == input.NoKey || c.DstInt == nil &&
+			len(c.DstText[i]) == none {
 			continue
 		}
 		lines = append(lines, c.Line(i))
-		c.SrcText[kept], c.DstText[kept] = c.SrcText[i], id
-		if c.Time != nil {
-			c.Time[kept] = c.Time[i]
-		}
+		c.move(kept, i)
 		kept++
 	}
-	c.SrcText, c.DstText, c.Lines = c.SrcText[:kept], c.DstText[:kept], lines
-	if c.Time != nil {
-		c.Time = c.Time[:kept]
+	c.Lines = lines
+	c.truncate(kept)
+	return kept
+}
+
+// move puts edge i into the place of another.
+func (c *EdgeChunk) move(to, i int) {
+	for _, ints := range [][]uint64{c.SrcInt, c.DstInt} {
+		if ints != nil {
+			ints[to] = ints[i]
+		}
 	}
+	for _, text := range [][][]byte{c.SrcText, c.DstText} {
+		if text != nil {
+			text[to] = text[i]
+		}
+	}
+	if c.Time != nil {
+		c.Time[to] = c.Time[i]
+	}
+}
+
+// truncate keeps the first edges.
+func (c *EdgeChunk) truncate(n int) {
+	c.SrcInt, c.DstInt = c.SrcInt[:min(n, len(c.SrcInt))], c.DstInt[:min(n, len(c.DstInt))]
+	c.SrcText, c.DstText = c.SrcText[:min(n, len(c.SrcText))], c.DstText[:min(n, len(c.DstText))]
+	c.Time = c.Time[:min(n, len(c.Time))]
 }
 
 // idField returns the column that the ids of a table are read from. Without one, a column is read
@@ -139,20 +180,30 @@ func (n *nodeTable) idField(kind input.Kind) input.Column {
 	return input.Column{Field: any, Kind: input.Text}
 }
 
-// rowNumbers are the ids of the rows of a table that has no column of them.
+// rowNumbers are the numbers of the rows of a table, in order.
 type rowNumbers struct {
-	next  uint64
+	first uint64
+	ints  []uint64
 	arena []byte
 }
 
-// fill puts the next numbers into ids, valid until the next call.
+// next returns the next numbers, valid until the next call.
+func (r *rowNumbers) next(n int) []uint64 {
+	r.ints = slices.Grow(r.ints[:0], n)[:n]
+	for i := range r.ints {
+		r.ints[i] = r.first + uint64(i)
+	}
+	r.first += uint64(n)
+	return r.ints
+}
+
+// fill puts the next numbers, as text, into ids, valid until the next call.
 func (r *rowNumbers) fill(ids [][]byte) {
 	const most = 20 // digits
 	r.arena = slices.Grow(r.arena[:0], most*len(ids))
-	for i := range ids {
+	for i, number := range r.next(len(ids)) {
 		at := len(r.arena)
-		r.arena = strconv.AppendUint(r.arena, r.next, 10)
+		r.arena = strconv.AppendUint(r.arena, number, 10)
 		ids[i] = r.arena[at:len(r.arena):len(r.arena)]
-		r.next++
 	}
 }

@@ -155,8 +155,9 @@ type Where = input.Where
 // EdgeTypesMost is the largest number of edge types: they are uint16.
 const EdgeTypesMost = 1 << 16
 
-// EdgeChunk is a run of edges. Ids are Ints (SrcInt, DstInt) or text. The other slices are
-// parallel, or nil where the source has no such thing.
+// EdgeChunk is a run of edges. Ids are Ints (SrcInt, DstInt) or text; of a source whose types are
+// ranges, an end may be text where the other is the number of a row: see UseKeys. The other slices
+// are parallel, or nil where the source has no such thing.
 type EdgeChunk struct {
 	SrcInt, DstInt   []uint64
 	SrcText, DstText [][]byte

@@ -20,6 +20,9 @@ type nodeTable struct {
 	categories       []int          // of features, the columns of text
 	target           bool           // labels are numbers to predict
 	taken            map[int]string // columns that are no features, and what they are
+	// placed says that rows are the nodes from number first on: their ids are not read any more.
+	placed bool
+	first  uint64
 }
 
 // openNodes opens the node file, and the files of --labels and --features.
@@ -234,6 +237,7 @@ func (n *nodeTable) roles() map[int]string {
 type nodeWants struct {
 	label, split, features bool
 	restart                bool // where an id is no integer, although others are
+	keys                   bool // ids are read as integers: see Keys
 	columns                []input.Column
 }
 
@@ -257,7 +261,15 @@ func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows)
 	if s.opt.SkipBad > 0 {
 		want.label, want.split, want.features = true, true, true
 	}
-	spec := input.Spec{Columns: []input.Column{n.idField(s.idKind())}, Gaps: s.opt.Fill != ""}
+	spec := input.Spec{Gaps: s.opt.Fill != ""}
+	id := n.idField(s.idKind())
+	if want.keys && n.id >= 0 {
+		id.Kind = input.Reference
+	}
+	others := want.label || want.split || want.features || len(want.columns) > 0
+	if !n.placed || !others || s.opt.SkipBad > 0 {
+		spec.Columns = append(spec.Columns, id)
+	}
 	add := func(wanted bool, field int, kind input.Kind) (at int) {
 		if !wanted || field < 0 {
 			return -1
@@ -280,14 +292,19 @@ func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows)
 	}
 	more := len(spec.Columns)
 	spec.Columns = append(spec.Columns, want.columns...)
-	typed, number := newPrefixer(s.nodesType), rowNumbers{}
+	typed, number := newPrefixer(s.nodesType), rowNumbers{first: n.first}
 	return s.tables.Each(ctx, n.Table, mode, spec, func(b *input.Batch) error {
 		r.columns = b.Columns[more:]
-		if n.id < 0 {
+		switch {
+		case n.placed || want.keys && n.id < 0:
+			r.ids = IDChunk{Ints: number.next(b.Rows), Where: b.Where}
+		case n.id < 0:
 			number.fill(b.Columns[0].Texts)
+			fallthrough
+		default:
+			typed.apply(b.Columns[0].Texts)
+			r.ids = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: b.Where}
 		}
-		typed.apply(b.Columns[0].Texts)
-		r.ids = IDChunk{Ints: b.Columns[0].IDs, Text: b.Columns[0].Texts, Where: b.Where}
 		r.batch = b
 		if label >= 0 {
 			r.label = &b.Columns[label]

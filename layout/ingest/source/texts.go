@@ -63,6 +63,10 @@ type edgeTable struct {
 	// src these have row numbers.
 	key    bool
 	stored []table.Stored
+	// srcKeys and dstKeys lead from the ids of the ends to rows; nil: they are text. numbered says
+	// that the sources of foreign keys are the numbers of their rows, and not read.
+	srcKeys, dstKeys KeyIndex
+	numbered         bool
 }
 
 // typed reports whether edges have types.
@@ -304,7 +308,8 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 		return s.streamKeys(ctx, t, fn)
 	}
 	id := s.idKind()
-	columns := []input.Column{{Field: t.src, Kind: id}, {Field: t.dst, Kind: id}}
+	columns := []input.Column{{Field: t.src, Kind: endKind(t.srcKeys, id)},
+		{Field: t.dst, Kind: endKind(t.dstKeys, id)}}
 	add := func(field int, kind input.Kind, do string) int {
 		if field >= 0 {
 			columns = append(columns, input.Column{Field: field, Kind: kind, Do: do})
@@ -316,7 +321,8 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	values := len(columns)
 	columns = append(columns, t.storedInputs()...)
 	c, mode := &EdgeChunk{Split: t.split}, table.Restarts
-	src, dst := newPrefixer(t.srcType), newPrefixer(t.dstType)
+	src := end{t.src, t.srcType, t.srcKeys, newPrefixer(t.srcType)}
+	dst := end{t.dst, t.dstType, t.dstKeys, newPrefixer(t.dstType)}
 	name := []byte(t.relation)
 	if s.rows {
 		mode = table.Skips // text ids are wrong, not a reason to read all ids as text
@@ -324,10 +330,9 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 	return s.tables.Each(ctx, t.Table, mode, input.Spec{Columns: columns},
 		func(b *input.Batch) error {
 			c.Where = b.Where
-			c.SrcInt, c.SrcText = b.Columns[0].IDs, b.Columns[0].Texts
-			c.DstInt, c.DstText = b.Columns[1].IDs, b.Columns[1].Texts
-			src.apply(c.SrcText)
-			dst.apply(c.DstText)
+			if err := s.ends(ctx, t, c, b, &src, &dst); err != nil {
+				return err
+			}
 			if t.rel >= 0 {
 				c.TypeText = b.Columns[rel].Texts
 			} else if t.relation != "" {
@@ -351,6 +356,20 @@ func (s *textGraph) streamEdges(ctx context.Context, t *edgeTable,
 			}
 			return fn(c)
 		})
+}
+
+// ends takes the ends of edges from the first two columns of a batch.
+func (s *textGraph) ends(ctx context.Context, t *edgeTable, c *EdgeChunk, b *input.Batch,
+	src, dst *end) (err error) {
+	if id := s.idKind(); id == input.ID {
+		c.SrcInt, c.DstInt = b.Columns[0].IDs, b.Columns[1].IDs
+		return nil
+	}
+	if c.SrcInt, c.SrcText, err = s.ids(ctx, t, src, &b.Columns[0], &c.Where); err != nil {
+		return err
+	}
+	c.DstInt, c.DstText, err = s.ids(ctx, t, dst, &b.Columns[1], &c.Where)
+	return err
 }
 
 // textSplit reports whether a file is there and not an array.

@@ -35,6 +35,8 @@ type typedGraph struct {
 	reverse   bool
 	// first is the first node of each type, once the pipeline has told: see PlaceTypes.
 	first []uint64
+	// index leads from the integer ids of each type to its rows: see UseKeys.
+	index []KeyIndex
 }
 
 // nodeType is a type of nodes; table is nil if only edges name them.
@@ -407,8 +409,16 @@ func (s *typedGraph) streamFeatures(ctx context.Context, fn func(*RowChunk) erro
 	return nil
 }
 
-// PlaceTypes tells the first node of each type.
-func (s *typedGraph) PlaceTypes(first []uint64) { s.first = first }
+// PlaceTypes tells the first node of each type. From then on the ids of labels and splits are
+// nodes.
+func (s *typedGraph) PlaceTypes(first []uint64) {
+	s.first = first
+	for i, t := range s.types {
+		if t.table != nil {
+			t.table.opened.placed, t.table.opened.first = true, first[i]
+		}
+	}
+}
 
 // SkippedLines returns the number of bad lines that were skipped so far, of all tables.
 func (s *typedGraph) SkippedLines() (n int64) {
@@ -432,9 +442,11 @@ func (s *typedGraph) streamNodes(ctx context.Context, fn func(*IDChunk) error) e
 			return fn(c)
 		}
 		var err error
-		if t.table != nil {
+		switch {
+		case s.keysOf(i) != nil:
+		case t.table != nil:
 			err = t.table.nodes(ctx, typed)
-		} else {
+		default:
 			err = s.streamEnds(ctx, i, typed)
 		}
 		if err != nil {
@@ -504,6 +516,7 @@ func (s *typedGraph) streamEdges(ctx context.Context, fn func(*EdgeChunk) error)
 				columns := c.Columns
 				c.TypeInt, c.Columns = number(n, i+len(s.relations)), nil
 				c.SrcText, c.DstText = c.DstText, c.SrcText
+				c.SrcInt, c.DstInt = c.DstInt, c.SrcInt
 				c.Rounded = RoundedWeights{}
 				err = fn(c)
 				c.Columns = columns

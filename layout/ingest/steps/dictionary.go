@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"gdb/kv"
 	"gdb/kv/ids"
@@ -23,10 +24,11 @@ type DictionaryOptions struct {
 	Perm Order  // of nodes; nil if they keep the order of their numbers
 	Seed uint64 // of the hash
 	Hash func(seed uint64, external []byte) uint64
-	// Types are the node types that ids begin with; none in most graphs. Ranged says that the ids
-	// of a type follow each other, in this order.
-	Types  []string
-	Ranged bool
+	// Types are the node types that ids begin with; none in most graphs. Integer says of which the
+	// files have no ids: of those that have, the ids follow each other in this order of types. It
+	// is empty if the files have all.
+	Types   []string
+	Integer []bool
 }
 
 // DictionaryResult is what a dictionary has come to.
@@ -46,12 +48,13 @@ type DictionaryWriter struct {
 	forward  *extsort.Strings
 	backward *extsort.Strings   // if permuted
 	reverse  *ids.ReverseWriter // else
-	types    map[string]uint64  // nodes by the type that their ids begin with
+	types    []uint64           // nodes by the type that their ids begin with
+	files    uint64             // ids in the files
 }
 
 // NewDictionary begins a dictionary.
 func NewDictionary(work *Work, opt DictionaryOptions) (d *DictionaryWriter, err error) {
-	d = &DictionaryWriter{work: work, opt: opt, types: map[string]uint64{}}
+	d = &DictionaryWriter{work: work, opt: opt, types: make([]uint64, len(opt.Types))}
 	if d.forward, err = d.sorter("forward"); err != nil {
 		return nil, err
 	}
@@ -79,17 +82,21 @@ func (d *DictionaryWriter) Add(ctx context.Context, external []byte) error {
 			return err
 		}
 	}
-	if len(d.opt.Types) > 0 {
-		name, _, _ := bytes.Cut(external, []byte(source.TypeSep))
-		d.types[string(name)]++
+	typ := d.typeOf(external)
+	if typ >= 0 {
+		d.types[typ]++
 	}
 	node := d.number
 	d.number++
 	var err error
-	if d.opt.Perm != nil {
+	switch {
+	case d.isInteger(typ):
+	case d.opt.Perm != nil:
 		node = d.opt.Perm.At(node)
+		d.files++
 		err = d.backward.Add(extsort.Entry{Key: node, Text: external})
-	} else {
+	default:
+		d.files++
 		err = d.reverse.Add(external)
 	}
 	if err != nil {
@@ -99,28 +106,42 @@ func (d *DictionaryWriter) Add(ctx context.Context, external []byte) error {
 		Aux: node})
 }
 
+// typeOf returns the type that an id begins with, or -1.
+func (d *DictionaryWriter) typeOf(external []byte) int {
+	if len(d.opt.Types) == 0 {
+		return -1
+	}
+	name, _, _ := bytes.Cut(external, []byte(source.TypeSep))
+	return slices.IndexFunc(d.opt.Types, func(t string) bool { return t == string(name) })
+}
+
+// isInteger reports whether the files have no ids of a type.
+func (d *DictionaryWriter) isInteger(typ int) bool {
+	return typ >= 0 && len(d.opt.Integer) > 0 && d.opt.Integer[typ]
+}
+
 // Finish writes what is left. With joins, the run that edges and rows are joined with is written
 // beside the forward file.
 func (d *DictionaryWriter) Finish(ctx context.Context, joins bool) (*DictionaryResult, error) {
-	reverse, err := d.finishReverse(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out := &DictionaryResult{}
+	if d.files > 0 {
+		reverse, err := d.finishReverse(ctx)
+		if err != nil {
+			return nil, err
+		}
+		reverse.Path = "ids/reverse.ids"
+		out.Files = append(out.Files, reverse)
+	}
 	forward, err := d.finishForward(ctx, out, joins)
 	if err != nil {
 		return nil, err
 	}
-	forward.Path, reverse.Path = "ids/forward.ids", "ids/reverse.ids"
-	out.Files = []kv.FileMeta{forward, reverse}
-	first := uint64(0)
-	for _, name := range d.opt.Types {
-		t := kv.NodeTypeMeta{Name: name, Nodes: d.types[name]}
-		if d.opt.Ranged {
-			t.First = first
-			first += t.Nodes
-		}
-		out.Types = append(out.Types, t)
+	if d.files > 0 {
+		forward.Path = "ids/forward.ids"
+		out.Files = append(out.Files, forward)
+	}
+	for i, name := range d.opt.Types {
+		out.Types = append(out.Types, kv.NodeTypeMeta{Name: name, Nodes: d.types[i]})
 	}
 	return out, nil
 }
@@ -158,7 +179,25 @@ func (d *DictionaryWriter) finishForward(ctx context.Context, out *DictionaryRes
 	if err != nil {
 		return kv.FileMeta{}, err
 	}
-	add := func(e extsort.Entry) error { return w.Add(e.Key, e.Text, kv.NodeID(e.Aux)) }
+	above := make([]uint64, len(d.opt.Types)) // nodes below those of a type, that files lack
+	for i := 1; i < len(above); i++ {
+		if above[i] = above[i-1]; d.isInteger(i - 1) {
+			above[i] += d.types[i-1]
+		}
+	}
+	add := func(e extsort.Entry) error {
+		if len(d.opt.Integer) == 0 {
+			return w.Add(e.Key, e.Text, kv.NodeID(e.Aux))
+		}
+		node, typ := e.Aux, d.typeOf(e.Text)
+		if d.isInteger(typ) {
+			return nil
+		}
+		if typ >= 0 {
+			node -= above[typ]
+		}
+		return w.Add(e.Key, e.Text, kv.NodeID(node))
+	}
 	opt := d.work.Sorter("forward", 0, d.work.Memory.Merge)
 	if joins {
 		var run extsort.Run
@@ -174,7 +213,7 @@ func (d *DictionaryWriter) finishForward(ctx context.Context, out *DictionaryRes
 	} else {
 		err = EachEntry(ctx, opt, runs, add)
 	}
-	if err != nil {
+	if err != nil || d.files == 0 {
 		return kv.FileMeta{}, errors.Join(err, w.Abort())
 	}
 	return w.Finish()
