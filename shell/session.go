@@ -320,7 +320,7 @@ func damaged(err error) bool {
 const outBytes = 64 << 10
 
 func (s *session) execute(ctx context.Context, src string) error {
-	p, err := lang.Parse(src)
+	p, err := query.Parse(src)
 	if err != nil {
 		return err
 	}

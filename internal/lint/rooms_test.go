@@ -138,6 +138,7 @@ var rooms = map[string][]string{
 		"shell/cypher/check",
 		"shell/cypher/plain",
 		"shell/cypher/tck",
+		"shell/cypher/store",
 		"shell/query",
 		"shell",
 	},

@@ -20,6 +20,9 @@ type SyntaxError struct {
 	Want  []string
 	Slot  Clause
 	Place *MatchPlace
+
+	// Foreign says that what stands there is of openCypher, and not of the shell's own MATCH.
+	Foreign bool
 }
 
 // Error shows the line of the statement that holds the mistake, with a caret below the place.
@@ -184,6 +187,7 @@ func IsWord(c byte) bool {
 func Comment(text string, i int) int {
 	rest := text[i:]
 	if !strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "-->") ||
+		strings.HasPrefix(rest, "--(") ||
 		i > 0 && !IsBlank(text[i-1]) && text[i-1] != ';' {
 		return 0
 	}

@@ -25,7 +25,7 @@ var refused = map[string]string{"OPTIONAL": "OPTIONAL MATCH", "WITH": "WITH", "C
 func (p *parser) refuse() error {
 	if t := p.tok(); t.kind == tokWord {
 		if what := refused[strings.ToUpper(t.text)]; what != "" {
-			return p.fail("%s is not part of gdb; see .help match", what)
+			return p.foreign("%s is not part of gdb; see .help match", what)
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func (p *parser) pattern(q *MatchQuery) error {
 		}
 		q.Nodes = append(q.Nodes, n)
 		if t := p.tok(); t.text == "," {
-			return p.fail("a second pattern is not part of gdb; see .help match")
+			return p.foreign("a second pattern is not part of gdb; see .help match")
 		}
 		if !p.hopBegins() {
 			p.offer("-[", "<-[")
@@ -126,7 +126,7 @@ func (p *parser) matchNode(q *MatchQuery) (n MatchNode, err error) {
 	}
 	p.offer("{id:")
 	if p.tok().text == ":" {
-		return n, p.fail("types of nodes are not part of gdb: only edges have types")
+		return n, p.foreign("types of nodes are not part of gdb: only edges have types")
 	}
 	switch {
 	case p.punct("{"):
@@ -198,7 +198,7 @@ func (p *parser) matchHop(q *MatchQuery) (h MatchHop, err error) {
 		}
 		p.slot = Clause{Word: "MATCH", Arg: ArgMatch}
 		if p.tok().text == "|" {
-			return h, p.fail("alternatives of edge types are not part of gdb; see .help match")
+			return h, p.foreign("alternatives of edge types are not part of gdb; see .help match")
 		}
 	}
 	if p.tok().text == "*" {
@@ -265,7 +265,7 @@ func (p *parser) where(q *MatchQuery) error {
 
 func (p *parser) condition(q *MatchQuery) (c MatchCondition, err error) {
 	if p.tok().text == "(" {
-		return c, p.fail("parentheses in WHERE are not part of gdb: AND binds before OR")
+		return c, p.foreign("parentheses in WHERE are not part of gdb: AND binds before OR")
 	}
 	if c.Left, err = p.expr(q, false); err != nil {
 		return c, err
@@ -307,7 +307,7 @@ func (p *parser) comparison() (string, error) {
 		case first == "<" && p.punct(">"):
 			return "<>", nil
 		case first == "=" && p.tok().text == "~":
-			return "", p.fail("=~ is not part of gdb; see .help match")
+			return "", p.foreign("=~ is not part of gdb; see .help match")
 		}
 		return first, nil
 	}
@@ -382,7 +382,7 @@ func (p *parser) orderBy(q *MatchQuery) error {
 		p.accept("ASC")
 	}
 	if p.tok().text == "," {
-		return p.fail("a second item of ORDER BY is not part of gdb")
+		return p.foreign("a second item of ORDER BY is not part of gdb")
 	}
 	return nil
 }
@@ -434,7 +434,7 @@ func (p *parser) aggregate(q *MatchQuery, inReturn bool) (e MatchExpr, err error
 	p.next()
 	p.next()
 	if t := p.tok(); strings.EqualFold(t.text, "DISTINCT") {
-		return e, p.fail("%s(DISTINCT …) is not part of gdb; RETURN DISTINCT is", name)
+		return e, p.foreign("%s(DISTINCT …) is not part of gdb; RETURN DISTINCT is", name)
 	}
 	if name == "count" && p.punct("*") {
 		e = MatchExpr{Name: "*", Text: "*"}

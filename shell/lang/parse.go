@@ -30,7 +30,38 @@ type Parsed struct {
 	Want      []string // words that may follow, besides clauses
 	Operand   Value
 	Args      map[string]Value
+	cypher    int // where the text of a statement of openCypher begins
 }
+
+// openCypher stands for every statement of openCypher, of which only the first word is read here.
+var openCypher = Statement{Head: "openCypher"}
+
+// cypherHeads are the words with which statements of openCypher begin.
+var cypherHeads = []string{"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "CREATE",
+	"MERGE", "DELETE", "DETACH", "REMOVE", "FOREACH", "DROP", "LOAD"}
+
+// OpenCypher returns a statement that begins as those of openCypher do, and its first word; nil for
+// any other.
+func OpenCypher(src string) (*Parsed, string) {
+	p := newParser(src, 0)
+	out := &Parsed{Statement: &openCypher, src: src}
+	switch {
+	case p.accept("EXPLAIN"):
+		out.Mode = ModeExplain
+	case p.accept("PROFILE"):
+		out.Mode = ModeProfile
+	}
+	out.cypher = p.tok().pos
+	for _, head := range cypherHeads {
+		if p.is(head) {
+			return out, head
+		}
+	}
+	return nil, ""
+}
+
+// Cypher returns the text of a statement and where in it openCypher begins.
+func (p *Parsed) Cypher() (src string, from int) { return p.src, p.cypher }
 
 // Has reports whether the statement has a clause.
 func (p *Parsed) Has(word string) bool { _, ok := p.Args[word]; return ok }
@@ -205,6 +236,12 @@ func (p *parser) punct(s string) bool {
 func (p *parser) fail(format string, args ...any) error {
 	return &SyntaxError{Src: p.src, Pos: p.tok().pos, Msg: fmt.Sprintf(format, args...),
 		AtEnd: p.tok().kind == tokEnd, Want: p.want, Slot: p.slot, Place: p.place}
+}
+
+// foreign returns the error of what the shell's own MATCH lacks.
+func (p *parser) foreign(format string, args ...any) error {
+	return &SyntaxError{Src: p.src, Pos: p.tok().pos, Msg: fmt.Sprintf(format, args...),
+		AtEnd: p.tok().kind == tokEnd, Want: p.want, Slot: p.slot, Place: p.place, Foreign: true}
 }
 
 // failBack returns an error that points at the token before the current one.

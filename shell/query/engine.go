@@ -13,6 +13,7 @@ import (
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/layout/openfiles"
+	"gdb/shell/cypher/store"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
@@ -95,7 +96,7 @@ const rowBytes = 32
 // bytes of strings, which are counted in the budget while the statement runs. A mistake in the
 // statement is a *SyntaxError.
 func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
-	p, err := lang.Parse(stmt)
+	p, err := Parse(stmt)
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +148,30 @@ var planners = map[string]exec.Planner{
 	"CHECK":            planCheck,
 	"DESCRIBE":         exec.Session(runDescribe),
 	"HELP":             exec.Session(runHelp),
+	"openCypher":       store.Plan,
+}
+
+// Parse reads a statement: of the shell's own, or else of openCypher. A mistake is a
+// *lang.SyntaxError; of a MATCH that neither can read, the one that is farther in the text.
+func Parse(src string) (*lang.Parsed, error) {
+	p, err := lang.Parse(src)
+	if err == nil {
+		return p, nil
+	}
+	p, head := lang.OpenCypher(src)
+	if p == nil {
+		return nil, err
+	}
+	mistake := store.Check(p)
+	if mistake == nil {
+		return p, nil
+	}
+	var own, other *lang.SyntaxError
+	if head == "MATCH" && errors.As(err, &own) && errors.As(mistake, &other) && !own.Foreign &&
+		own.Pos >= other.Pos {
+		return nil, err
+	}
+	return nil, mistake
 }
 
 // New prepares a parsed statement to run. Its rows go to render. seed is the seed of a statement

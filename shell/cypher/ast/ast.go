@@ -12,6 +12,7 @@ func (a At) Pos() int { return int(a) }
 type Query struct {
 	Singles []*Single
 	All     []bool // of the UNION before Singles[i+1]: whether it keeps duplicates
+	Into    string // the file of INTO, which is not of openCypher; "" for none
 }
 
 // Single is a chain of clauses, the last of which returns.

@@ -31,6 +31,10 @@ func Parse(src string) (*ast.Query, error) {
 	p := &parser{src: src, toks: toks, plain: map[int]bool{}}
 	q, err := p.query()
 	if err == nil {
+		if p.is("INTO") && p.peek(1).kind == tokString {
+			q.Into = p.peek(1).text
+			p.at += 2
+		}
 		p.sign(";")
 		if p.tok().kind != tokEnd {
 			err = p.unexpected("the end", clauseWords...)

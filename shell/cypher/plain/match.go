@@ -1,6 +1,9 @@
 package plain
 
 import (
+	"iter"
+	"slices"
+
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/eval"
 	"gdb/shell/cypher/value"
@@ -103,20 +106,7 @@ type walk struct {
 
 // begin takes each node that the anchor may be.
 func (w *walk) begin(s *eval.Scope) error {
-	w.anchor = -1
-	for i, n := range w.p.Nodes {
-		if _, ok := s.Lookup(n.Name); ok && n.Name != "" {
-			w.anchor = i
-			break
-		}
-		if w.anchor < 0 && len(n.Labels) > 0 {
-			w.anchor = i
-		}
-	}
-	if w.p.Shortest != "" {
-		w.anchor = 0
-	}
-	w.anchor = max(w.anchor, 0)
+	w.anchor = w.best(s)
 	n := w.p.Nodes[w.anchor]
 	if v, ok := s.Lookup(n.Name); ok && n.Name != "" {
 		node, ok := v.(value.Node)
@@ -129,9 +119,114 @@ func (w *walk) begin(s *eval.Scope) error {
 		}
 		return w.node(w.anchor, node, s, w.first)
 	}
-	return w.x.graph.Nodes(w.x.ctx, n.Labels, func(node value.Node) error {
-		return w.node(w.anchor, node, s, w.first)
-	})
+	take := func(node value.Node) error { return w.node(w.anchor, node, s, w.first) }
+	if done, err := w.find(n, s, take); done || err != nil {
+		return err
+	}
+	return w.x.graph.Nodes(w.x.ctx, n.Labels, take)
+}
+
+// find calls take with the nodes that a property of the pattern or an equation of WHERE leaves, if
+// the graph finds them; false if it does not.
+func (w *walk) find(n *ast.Node, s *eval.Scope, take func(value.Node) error) (bool, error) {
+	finder, ok := w.x.graph.(Finder)
+	if !ok {
+		return false, nil
+	}
+	for key, x := range w.equations(n) {
+		if slices.ContainsFunc(variables(x), func(name string) bool {
+			_, known := s.Lookup(name)
+			return !known
+		}) {
+			continue
+		}
+		v, err := w.x.env.Eval(x, s)
+		if err != nil {
+			continue // a node that has all else of the pattern meets the mistake again
+		}
+		if done, err := finder.Find(w.x.ctx, n.Labels, key, v, take); done || err != nil {
+			return done, err
+		}
+	}
+	return false, nil
+}
+
+// equations yields what properties of a node must equal: those of the pattern, then those of WHERE
+// that stand in no OR.
+func (w *walk) equations(n *ast.Node) iter.Seq2[string, ast.Expr] {
+	return func(yield func(string, ast.Expr) bool) {
+		if m, ok := n.Props.(*ast.Map); ok {
+			for i, key := range m.Keys {
+				if !yield(key, m.Values[i]) {
+					return
+				}
+			}
+		}
+		for _, x := range conjuncts(w.m.Where) {
+			c, ok := x.(*ast.Compare)
+			if !ok || len(c.Ops) != 1 || c.Ops[0] != "=" || n.Name == "" {
+				continue
+			}
+			for i, side := range c.Xs {
+				p, ok := side.(*ast.Prop)
+				if !ok {
+					continue
+				}
+				if v, ok := p.Of.(*ast.Var); ok && v.Name == n.Name && !yield(p.Key, c.Xs[1-i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// conjuncts returns the conditions that AND joins in x.
+func conjuncts(x ast.Expr) []ast.Expr {
+	if b, ok := x.(*ast.Binary); ok && b.Op == "AND" {
+		return append(conjuncts(b.L), conjuncts(b.R)...)
+	}
+	return []ast.Expr{x}
+}
+
+// best returns the node of the pattern at which the search begins: one from which all directions
+// are cheap, then one that is known, then one with labels.
+func (w *walk) best(s *eval.Scope) (best int) {
+	if w.p.Shortest != "" {
+		return 0
+	}
+	most := -1
+	for i, n := range w.p.Nodes {
+		score := 0
+		if _, ok := s.Lookup(n.Name); ok && n.Name != "" {
+			score = 2
+		} else if w.isFound(n) {
+			score = 2
+		} else if len(n.Labels) > 0 {
+			score = 1
+		}
+		cheap := true
+		for k, r := range w.p.Rels {
+			cheap = cheap && w.x.graph.Keeps(along(r, k >= i))
+		}
+		if cheap {
+			score += 3
+		}
+		if score > most {
+			best, most = i, score
+		}
+	}
+	return best
+}
+
+// isFound reports whether a graph may find a node of the pattern by its id.
+func (w *walk) isFound(n *ast.Node) bool {
+	_, ok := w.x.graph.(Finder)
+	for key := range w.equations(n) {
+		if ok && key == "id" {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *walk) first(s *eval.Scope) error {
@@ -199,7 +294,7 @@ func (w *walk) hop(i int, s *eval.Scope, right bool) error {
 	}
 	r := w.p.Rels[i]
 	if !r.Variable {
-		return w.rels(r, w.nodes[from], right, s, func(e value.Rel, other value.Node) error {
+		return w.rels(r, w.nodes[from], right, func(e value.Rel, other value.Node) error {
 			in, ok := bind(s, r.Name, e)
 			if !ok {
 				return nil
@@ -230,35 +325,24 @@ func bind(s *eval.Scope, name string, v any) (*eval.Scope, bool) {
 
 // rels calls fn with the relationships of a node that a pattern allows and that are not used, and
 // their other nodes. right says that the node is on the left of the pattern.
-func (w *walk) rels(r *ast.Rel, n value.Node, right bool, s *eval.Scope,
+func (w *walk) rels(r *ast.Rel, n value.Node, right bool,
 	fn func(value.Rel, value.Node) error) error {
-	for _, dir := range []ast.Direction{ast.Out, ast.In} {
-		along := dir // the arrow of the pattern that this is
-		if !right {
-			along = ast.Out + ast.In - dir
-		}
-		if r.Dir != ast.Both && r.Dir != along {
-			continue
-		}
-		err := w.x.graph.Rels(w.x.ctx, n, dir, r.Types, func(e value.Rel) error {
-			if err := w.x.ctx.Err(); err != nil {
+	return w.x.graph.Rels(w.x.ctx, n, along(r, right), r.Types,
+		func(e value.Rel, other value.Node) error {
+			if err := w.x.ctx.Err(); err != nil || w.used[e.Key()] {
 				return err
 			}
-			loop := e.From == e.To
-			if w.used[e.Key()] || loop && dir == ast.In && r.Dir == ast.Both {
-				return nil
-			}
-			other := e.To
-			if dir == ast.In {
-				other = e.From
-			}
-			return fn(e, value.Node{ID: other, G: e.G})
+			return fn(e, other)
 		})
-		if err != nil {
-			return err
-		}
+}
+
+// along returns the direction in which a relationship is followed, to the right of the pattern or
+// to its left.
+func along(r *ast.Rel, right bool) ast.Direction {
+	if right || r.Dir == ast.Both {
+		return r.Dir
 	}
-	return nil
+	return ast.Out + ast.In - r.Dir
 }
 
 // taken runs fn with a relationship in use, if it has the properties of the pattern.
@@ -292,7 +376,7 @@ func (t *trail) extend(at value.Node, s *eval.Scope) error {
 	if r.Most >= 0 && len(t.rels) >= r.Most {
 		return nil
 	}
-	return t.walk.rels(r, at, t.right, s, func(e value.Rel, other value.Node) error {
+	return t.walk.rels(r, at, t.right, func(e value.Rel, other value.Node) error {
 		return t.taken(e, r, s, func() error {
 			t.rels = append(t.rels, e)
 			err := t.extend(other, s)

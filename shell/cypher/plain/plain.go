@@ -19,10 +19,21 @@ import (
 type Graph interface {
 	// Nodes calls yield with all nodes that have all of the labels, until it returns an error.
 	Nodes(ctx context.Context, labels []string, yield func(value.Node) error) error
-	// Rels calls yield with the relationships that leave a node, or with those that enter it, of
-	// one of the types, or of any where types is empty.
+	// Rels calls yield with the relationships that leave a node, with those that enter it, or with
+	// both, and the node at their other end. They are of one of the types, or of any where types is
+	// empty. A relationship of a node with itself comes once.
 	Rels(ctx context.Context, n value.Node, dir ast.Direction, types []string,
-		yield func(value.Rel) error) error
+		yield func(r value.Rel, other value.Node) error) error
+	// Keeps reports whether Rels is cheap in a direction.
+	Keeps(dir ast.Direction) bool
+}
+
+// Finder is a Graph that finds nodes by a property without looking at all.
+type Finder interface {
+	// Find calls yield with all nodes with the labels that may have the value as a property. It
+	// returns false if it cannot tell, and has called nothing then.
+	Find(ctx context.Context, labels []string, key string, v any, yield func(value.Node) error) (
+		bool, error)
 }
 
 // Procedure is what CALL calls.

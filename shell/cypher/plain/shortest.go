@@ -47,7 +47,7 @@ func (w *walk) level(from []value.Node, hops int, seen map[int64]*reached,
 	s *eval.Scope) (next []value.Node, err error) {
 	r := w.p.Rels[0]
 	for _, n := range from {
-		err := w.rels(r, n, true, s, func(e value.Rel, other value.Node) error {
+		err := w.rels(r, n, true, func(e value.Rel, other value.Node) error {
 			return w.taken(e, r, s, func() error {
 				at := seen[other.ID]
 				switch {

@@ -37,17 +37,23 @@ func (g *memory) Nodes(_ context.Context, labels []string, yield func(value.Node
 	return nil
 }
 
+func (g *memory) Keeps(ast.Direction) bool { return true }
+
 func (g *memory) Rels(_ context.Context, n value.Node, dir ast.Direction, types []string,
-	yield func(value.Rel) error) error {
+	yield func(value.Rel, value.Node) error) error {
 	for _, r := range g.rels {
-		at := r.From
-		if dir == ast.In {
-			at = r.To
-		}
-		if at != n.ID || r.Type == "" || len(types) > 0 && !slices.Contains(types, r.Type) {
+		if r.Type == "" || len(types) > 0 && !slices.Contains(types, r.Type) {
 			continue
 		}
-		if err := yield(r); err != nil {
+		other := r.To
+		switch {
+		case r.From == n.ID && dir != ast.In:
+		case r.To == n.ID && dir != ast.Out:
+			other = r.From
+		default:
+			continue
+		}
+		if err := yield(r, value.Node{ID: other, G: g}); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,316 @@
+// Package store shows a store to openCypher: types of nodes are labels, relations are types, and
+// columns of tables are properties. It plans statements for package exec.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/value"
+	"gdb/shell/exec"
+	"gdb/shell/graph"
+	"gdb/shell/lang"
+	"gdb/shell/words"
+)
+
+// anyType is the type of relationships in a store whose edges have none.
+const anyType = "edge"
+
+// store is a plain.Graph and value.Entities over a store, for one statement.
+type store struct {
+	ctx   context.Context
+	x     *exec.Execution
+	g     *graph.Graph
+	meta  *kv.Meta
+	root  *exec.Operator
+	props properties
+	// out holds the out-lists of a store that keeps none.
+	out *turned
+}
+
+func newStore(ctx context.Context, x *exec.Execution, root *exec.Operator) *store {
+	s := &store{ctx: ctx, x: x, g: x.Graph, meta: x.Graph.Meta(), root: root}
+	s.props = newProperties(s)
+	return s
+}
+
+// Close closes the columns and gives memory back.
+func (s *store) Close() error {
+	if s.out != nil {
+		s.out.held.Release()
+	}
+	return s.props.Close()
+}
+
+// Labels returns the type of a node. In a store that is not typed, ids may begin with it.
+func (s *store) Labels(n int64) ([]string, error) {
+	types := s.meta.NodeTypes
+	switch {
+	case len(types) == 0:
+		return nil, nil
+	case s.meta.Typed():
+		return []string{types[s.meta.TypeOf(layout.NodeID(n))].Name}, nil
+	}
+	name, err := s.name(n)
+	if label, _, ok := strings.Cut(name, ":"); ok {
+		return []string{label}, err
+	}
+	return nil, err
+}
+
+// name returns the external id of a node.
+func (s *store) name(n int64) (string, error) {
+	names, err := s.g.Names(s.ctx, []layout.NodeID{layout.NodeID(n)})
+	if err != nil {
+		return "", err
+	}
+	return names[0], nil
+}
+
+// id returns the external id of a node as a value, without the type that it begins with.
+func (s *store) id(n int64) (any, error) {
+	name, err := s.name(n)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.meta.NodeTypes) > 0 {
+		if _, id, ok := strings.Cut(name, ":"); ok {
+			name = id
+		}
+	} else if s.meta.IDs.Kind == kv.IDsString {
+		return name, nil
+	}
+	if i, err := strconv.ParseInt(name, 10, 64); err == nil && strconv.FormatInt(i, 10) == name {
+		return i, nil
+	}
+	return name, nil
+}
+
+// Nodes calls yield with the nodes of a label, in order.
+func (s *store) Nodes(ctx context.Context, labels []string, yield func(value.Node) error) error {
+	from, to := uint64(0), s.meta.Nodes
+	for _, l := range labels {
+		i := slices.IndexFunc(s.meta.NodeTypes, func(t kv.NodeTypeMeta) bool { return t.Name == l })
+		if i < 0 {
+			s.warnName("label", l, s.labels())
+			return nil
+		}
+		if t := s.meta.NodeTypes[i]; s.meta.Typed() {
+			from, to = max(from, t.First), min(to, t.First+t.Nodes)
+		}
+	}
+	for v := from; v < to; v++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := yield(value.Node{ID: int64(v), G: s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *store) labels() (names []string) {
+	for _, t := range s.meta.NodeTypes {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// warnName warns that nothing has a name that a pattern asks for.
+func (s *store) warnName(kind, name string, among []string) {
+	s.x.Warn("nothing in this store has the %s %s%s", kind, name, words.Near(name, among))
+}
+
+// Find calls yield with the node that has an external id, if a property named id is that: where
+// types of nodes have no column of that name, and the pattern says which type is meant.
+func (s *store) Find(ctx context.Context, labels []string, key string, v any,
+	yield func(value.Node) error) (bool, error) {
+	if key != "id" || len(s.meta.NodeTypes) > 0 && len(labels) != 1 {
+		return false, nil
+	}
+	name, ok := v.(string)
+	if n, is := v.(int64); is {
+		name, ok = strconv.FormatInt(n, 10), true
+	}
+	if len(labels) > 0 {
+		name = labels[0] + ":" + name
+		for _, t := range s.meta.NodeTypes {
+			if t.Name == labels[0] && slices.ContainsFunc(t.Columns, func(c kv.TableColumn) bool {
+				return c.Name == key
+			}) {
+				return false, nil
+			}
+		}
+	}
+	if !ok || len(s.meta.NodeTypes) == 0 && len(labels) > 0 {
+		return false, nil
+	}
+	set := lang.NodeSet{IDs: lang.OneNode(lang.NodeRef{External: name})}
+	nodes, err := s.g.Find(ctx, set, 0)
+	if errors.Is(err, kv.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	return true, yield(value.Node{ID: int64(nodes[0]), G: s})
+}
+
+// Keeps reports whether the store has the lists of a direction.
+func (s *store) Keeps(dir ast.Direction) bool {
+	return s.meta.Undirected || dir == ast.In || s.g.HasDirection(layout.Out)
+}
+
+// entry is an edge of a node's list: the other end, its type, and which of several equal edges.
+type entry struct {
+	other  layout.NodeID
+	typ    uint16
+	number uint32
+}
+
+// Rels calls yield with the relationships of a node. The edges of an undirected store lead both
+// ways.
+func (s *store) Rels(ctx context.Context, n value.Node, dir ast.Direction, types []string,
+	yield func(value.Rel, value.Node) error) error {
+	wanted, ok := s.types(types)
+	if !ok {
+		return nil
+	}
+	dirs := []ast.Direction{dir}
+	switch {
+	case s.meta.Undirected:
+		dirs[0] = ast.In
+	case dir == ast.Both:
+		dirs = []ast.Direction{ast.Out, ast.In}
+	}
+	for _, d := range dirs {
+		list, err := s.list(ctx, layout.NodeID(n.ID), d)
+		if err != nil {
+			return err
+		}
+		bytes := entryBytes * int64(len(list))
+		if err := s.g.Budget.Reserve("a list of neighbors", bytes); err != nil {
+			return err
+		}
+		err = s.each(n, list, d, dir, wanted, yield)
+		s.g.Budget.Release(bytes)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entryBytes is the memory of an entry of a list.
+const entryBytes = 12
+
+// each calls yield with the wanted entries of a node's list of a direction, of those asked for.
+func (s *store) each(n value.Node, list []entry, d, asked ast.Direction, wanted map[uint16]bool,
+	yield func(value.Rel, value.Node) error) error {
+	for _, e := range list {
+		if wanted != nil && !wanted[e.typ] || d == ast.In && asked == ast.Both &&
+			!s.meta.Undirected && int64(e.other) == n.ID {
+			continue
+		}
+		if err := yield(s.rel(n.ID, e, d), value.Node{ID: int64(e.other), G: s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rel returns the relationship of an entry. An undirected one leads from the lesser node.
+func (s *store) rel(n int64, e entry, dir ast.Direction) value.Rel {
+	r := value.Rel{ID: int64(e.number), From: n, To: int64(e.other), Type: s.typeName(e.typ), G: s}
+	if dir == ast.In && !s.meta.Undirected || s.meta.Undirected && r.From > r.To {
+		r.From, r.To = r.To, r.From
+	}
+	return r
+}
+
+func (s *store) typeName(t uint16) string {
+	if int(t) < len(s.meta.EdgeTypes) {
+		return s.meta.EdgeTypes[t]
+	}
+	return anyType
+}
+
+// types returns which types are wanted; nil for all, and false for none of the store's.
+func (s *store) types(names []string) (wanted map[uint16]bool, ok bool) {
+	if len(names) == 0 {
+		return nil, true
+	}
+	wanted = map[uint16]bool{}
+	for _, name := range names {
+		i := slices.Index(s.meta.EdgeTypes, name)
+		if i < 0 && (name != anyType || len(s.meta.EdgeTypes) > 0) {
+			s.warnName("type of edges", name, s.meta.EdgeTypes)
+			continue
+		}
+		wanted[uint16(max(i, 0))] = true
+	}
+	return wanted, len(wanted) > 0
+}
+
+// list returns the list of a node.
+func (s *store) list(ctx context.Context, n layout.NodeID, dir ast.Direction) ([]entry, error) {
+	if dir == ast.Out && !s.g.HasDirection(layout.Out) {
+		if s.out == nil {
+			var err error
+			if s.out, err = s.turn(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return s.out.list(n), nil
+	}
+	d := layout.In
+	if dir == ast.Out {
+		d = layout.Out
+	}
+	var out []entry
+	err := s.g.EachList(ctx, d, []layout.NodeID{n}, graph.ListEntries,
+		func(_ []layout.NodeID, l *listfile.Lists) (bool, error) {
+			for i, other := range l.Nbrs {
+				e := entry{other: other}
+				if len(l.Types) > 0 {
+					e.typ = l.Types[i]
+				}
+				out = append(out, e)
+			}
+			return true, ctx.Err()
+		})
+	if err != nil {
+		return nil, fmt.Errorf("list of node #%d: %w", n, err)
+	}
+	number(out)
+	return out, nil
+}
+
+// number numbers the edges of a list that have the same end and type.
+func number(list []entry) {
+	type key struct {
+		other layout.NodeID
+		typ   uint16
+	}
+	var seen map[key]uint32
+	for i := range list {
+		if i+1 < len(list) && list[i+1].other == list[i].other ||
+			i > 0 && list[i-1].other == list[i].other {
+			if seen == nil {
+				seen = map[key]uint32{}
+			}
+			k := key{list[i].other, list[i].typ}
+			list[i].number = seen[k]
+			seen[k]++
+		}
+	}
+}

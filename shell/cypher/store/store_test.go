@@ -1,0 +1,147 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
+	"gdb/layout/layouttest"
+	"gdb/shell/query"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// answer returns the rows of a statement, and what it warns of.
+func answer(t *testing.T, st *layout.Store, memory int64, stmt string) (string, error) {
+	t.Helper()
+	e := query.NewEngine(st, layouttest.Device(t), mem.NewBudget(memory), 1)
+	r, err := e.Query(context.Background(), stmt)
+	if e := e.Close(); e != nil {
+		t.Error(e)
+	}
+	if err != nil {
+		return "", err
+	}
+	var rows []string
+	for _, row := range r.Rows {
+		rows = append(rows, strings.Trim(fmt.Sprintln(row...), "\n"))
+	}
+	return strings.Join(append(rows, r.Notes...), "; "), nil
+}
+
+// shop is a typed store with columns of nodes and edges.
+func shop(t *testing.T) *layout.Store {
+	fs := vfs.NewMem()
+	for name, text := range map[string]string{
+		"users.csv":  "id,name,age,born\n1,Ann,30,1994-05-01\n2,Bob,41,1983-01-31\n3,Cyd,,\n",
+		"items.csv":  "id,title,price\nx1,Tea,2.5\nx2,Cup,7.25\n",
+		"orders.csv": "user,item,quantity\n1,x1,2\n1,x2,1\n2,x1,5\n2,x1,1\n3,x2,4\n",
+	} {
+		layouttest.WriteFile(t, fs, name, []byte(text))
+	}
+	ctx := context.Background()
+	o := source.Options{Memory: 128 << 20,
+		NodeTables: []source.NodeTable{{Type: "user", File: "users.csv"},
+			{Type: "item", File: "items.csv"}},
+		Relations: []source.Relation{{Src: "user", Name: "buys", Dst: "item", File: "orders.csv"}}}
+	if _, err := ingest.Run(ctx, fs, ingest.Options{Options: o, Out: "shop.gdb"}); err != nil {
+		t.Fatal(err)
+	}
+	st, err := layout.Open(ctx, fs, "shop.gdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// TestTables holds that types are labels, relations types, and columns properties.
+func TestTables(t *testing.T) {
+	st := shop(t)
+	for _, c := range []struct{ stmt, want string }{
+		{"MATCH (n) RETURN count(*)", "5"},
+		{"MATCH (n:user) RETURN n ORDER BY n.id DESC LIMIT 2", "(:user {id: 3, name: 'Cyd'}); " +
+			"(:user {age: 41, born: '1983-01-31', id: 2, name: 'Bob'})"},
+		{"MATCH (u:user)-[:buys]->(i) WHERE u.age > 30 RETURN i.id, count(*)", "x1 2"},
+		{"MATCH (u)-[b:buys {quantity: 4}]->(i) RETURN u.name, i.title, type(b)", "Cyd Cup buys"},
+		{"MATCH (u:user {id: 2})-[b]->() RETURN u.name, sum(b.quantity), count(DISTINCT b)",
+			"Bob 6 2"},
+		{"MATCH (u:user) WHERE u.id = 1 RETURN u.born.year, u.born + duration('P1M') AS d",
+			"1994 1994-06-01"},
+		{"MATCH (a:user {id: 1})-[:buys]->()<-[:buys]-(b) RETURN b.name, count(*) ORDER BY b.name",
+			"Bob 2; Cyd 1"},
+		{"MATCH (u:User) RETURN u", "nothing in this store has the label User; did you mean user?"},
+		{"MATCH (u:user)-[:bys]->() RETURN u",
+			"nothing in this store has the type of edges bys; did you mean buys?"},
+		{"MATCH (i:item {id: 'x1'}) RETURN i.prise",
+			"<nil>; nothing in this store has the property prise; did you mean price?"},
+		{"MATCH (i:item {id: 'x9'}) RETURN i", ""},
+		{"MATCH (i:item) WHERE i.age IS NULL RETURN count(*)", "2"},
+	} {
+		if got, err := answer(t, st, 0, c.stmt); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.stmt, got, err, c.want)
+		}
+	}
+}
+
+// TestDirections holds that out-lists that are kept, and those that are made of in-lists, have the
+// same relationships, of which several join two nodes; and what undirected edges are.
+func TestDirections(t *testing.T) {
+	g := layouttest.Random(7, 40, 300)
+	g.EdgeTypes, g.Weighted = []string{"a", "b", "c"}, true
+	g.Edges = append(g.Edges, g.Edges[:60]...)
+	g.Edges = append(g.Edges, layouttest.Edge{Src: 3, Dst: 3})
+	one := layouttest.Build(t, vfs.NewMem(), "one", g)
+	g.Both = true
+	both := layouttest.Build(t, vfs.NewMem(), "both", g)
+	for _, stmt := range []string{
+		"MATCH ()-[r]->() RETURN count(*), count(DISTINCT r)",
+		"MATCH ()-[r]-() RETURN count(*), count(DISTINCT r)",
+		"MATCH (n)-[:a|b]->(m)-[r:c]->(n) RETURN count(*), sum(r.weight), count(DISTINCT r)",
+		"MATCH (n {id: 4})-[r]->(m) RETURN m.id, type(r), r.weight ORDER BY m.id, r.weight",
+		"MATCH p = (n {id: 4})-[*1..2]-(m) RETURN m.id, count(p) ORDER BY m.id",
+		"MATCH p = shortestPath((n {id: 4})-[*]->(m)) RETURN m.id, length(p) ORDER BY m.id",
+	} {
+		kept, err := answer(t, both, 0, stmt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := answer(t, one, 0, stmt)
+		made, _, _ = strings.Cut(made, "; this store keeps no out-lists")
+		if err != nil || kept != made || kept == "" {
+			t.Errorf("%s: kept %.300s; made %.300s, %v", stmt, kept, made, err)
+		}
+	}
+	want := fmt.Sprintf("%d %[1]d", len(g.Edges))
+	if got, err := answer(t, both, 0, "MATCH ()-[r]->() RETURN count(*), count(DISTINCT r)"); err !=
+		nil || got != want {
+		t.Errorf("%s relationships, %v; want %s", got, err, want)
+	}
+	var out []string
+	for _, e := range g.Edges {
+		if e.Src == 4 {
+			out = append(out, fmt.Sprintf("%d %s %v", e.Dst, g.EdgeTypes[e.Type], e.Weight))
+		}
+	}
+	got, err := answer(t, both, 0, "MATCH (n {id: 4})-[r]->(m) RETURN m.id, type(r), r.weight")
+	rows := strings.Split(got, "; ")
+	slices.Sort(rows)
+	slices.Sort(out)
+	if err != nil || !slices.Equal(rows, out) {
+		t.Errorf("edges of 4: %q, %v; want %q", rows, err, out)
+	}
+}
+
+// TestMemory holds that rows are counted in the budget.
+func TestMemory(t *testing.T) {
+	st := layouttest.Build(t, vfs.NewMem(), "s", layouttest.Random(1, 2000, 10))
+	_, err := answer(t, st, 16<<20, "MATCH (a), (b) RETURN a, b ORDER BY b.id")
+	if err == nil || !strings.Contains(err.Error(), "rows of the statement") {
+		t.Errorf("2000 nodes twice in 16 MiB: %v", err)
+	}
+}
