@@ -46,7 +46,7 @@ type evaluator struct {
 
 // counts predicts the nodes of a set and returns the finished tally.
 func (e *evaluator) counts(ctx context.Context, set *roaring.Bitmap) (t task.Tally, err error) {
-	if e.cfg.Metric != task.ROCAUC {
+	if !task.ByScores(e.cfg.Metric) {
 		return e.predicted(ctx, set, nil)
 	}
 	store := e.in.Store

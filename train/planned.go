@@ -183,7 +183,7 @@ func (d *data) facts(s *shape) plan.Facts {
 
 // scoreBytes returns what the metric takes in an evaluation.
 func scoreBytes(c *Config) int64 {
-	if c.Metric == task.ROCAUC {
+	if task.ByScores(c.Metric) {
 		return task.ScoreBytes
 	}
 	return 0

@@ -8,8 +8,8 @@ var (
 		"hsage", "hgt"}
 	// NodeLosses and NodeMetrics name what train/task computes.
 	NodeLosses  = []string{"auto", "softmax", "bce", "mse", "mae", "huber"}
-	NodeMetrics = []string{"auto", "accuracy", "micro-f1", "macro-f1", "roc-auc", "rmse", "mae",
-		"r2"}
+	NodeMetrics = []string{"auto", "accuracy", "micro-f1", "macro-f1", "roc-auc", "pr-auc",
+		"rmse", "mae", "r2"}
 	// Decoders and LinkLosses name what train/link/decoder computes.
 	Decoders   = []string{"distmult", "complex", "transe", "rotate", "dot"}
 	LinkLosses = []string{LossSoftmax, "logistic", LossMargin, LossAdversarial}

@@ -12,7 +12,7 @@ type ClassTally struct {
 	*Counts
 	task   *Classes
 	labels *sample.Labels
-	scores *Scores // for roc-auc; else nil
+	scores *Scores // for roc-auc and pr-auc; else nil
 	choice *choice // for choosing thresholds; else nil
 	lossSum
 
@@ -26,10 +26,10 @@ func (c *Classes) NewTally(labels *sample.Labels, scores *Scores) Tally {
 	return &ClassTally{Counts: newCounts(c.Outputs()), task: c, labels: labels, scores: scores}
 }
 
-// Finish computes roc-auc, which needs all predictions.
+// Finish computes roc-auc and pr-auc, which need all predictions.
 func (t *ClassTally) Finish(ctx context.Context) (err error) {
 	if t.scores != nil {
-		t.rocAUC, err = t.scores.mean(ctx)
+		t.rocAUC, t.prAUC, err = t.scores.means(ctx)
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 	return nil
 }
 
-// Metrics returns all metrics but roc-auc.
+// Metrics returns all metrics but roc-auc and pr-auc.
 func (t *ClassTally) Metrics() (*ClassMetrics, error) {
 	c := t.Counts
 	m := &ClassMetrics{Classes: c.Scores(t.task.Names), Confusion: c.Confusion()}

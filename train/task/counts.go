@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Counts counts the outcomes of predictions by class; all metrics but roc-auc follow from them. It
-// takes 24 bytes for each class, and 8 for each pair of up to 100 classes.
+// Counts counts the outcomes of predictions by class; all metrics but roc-auc and pr-auc follow
+// from them. It takes 24 bytes for each class, and 8 for each pair of up to 100 classes.
 type Counts struct {
 	Nodes  uint64   // labeled nodes seen
 	right  uint64   // nodes whose prediction is wholly right
@@ -14,8 +14,9 @@ type Counts struct {
 	missed []uint64 // true, not predicted
 	// pairs counts predictions by true class and predicted class, row by row; nil for multi-labels
 	// and for more than ConfusionMost classes.
-	pairs  []uint64
-	rocAUC float64 // computed from scores, only if it is the metric of the run
+	pairs []uint64
+	// rocAUC and prAUC are computed from scores, only if one is the metric of the run.
+	rocAUC, prAUC float64
 }
 
 // ConfusionMost is the largest number of classes whose confusion is counted.
@@ -164,6 +165,8 @@ func (c *Counts) Metric(name string) (float64, error) {
 		return c.macroF1()
 	case ROCAUC:
 		return c.rocAUC, nil
+	case PRAUC:
+		return c.prAUC, nil
 	}
 	return 0, fmt.Errorf("unknown metric %q", name)
 }

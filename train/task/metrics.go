@@ -14,7 +14,8 @@ const (
 	Accuracy = "accuracy"
 	MicroF1  = "micro-f1"
 	MacroF1  = "macro-f1"
-	ROCAUC   = "roc-auc"
+	ROCAUC   = "roc-auc" // area under the ROC curve
+	PRAUC    = "pr-auc"  // average precision
 
 	RMSE = "rmse" // root of the mean squared error
 	MAE  = "mae"  // mean absolute error
@@ -42,11 +43,15 @@ var fits = []struct {
 	kind, words     string
 	losses, metrics []string
 }{
-	{KindClass, "classes", []string{LossSoftmax}, []string{Accuracy, MicroF1, MacroF1, ROCAUC}},
+	{KindClass, "classes", []string{LossSoftmax}, []string{Accuracy, MicroF1, MacroF1, ROCAUC,
+		PRAUC}},
 	{KindMulti, "several classes a node", []string{LossBCE},
-		[]string{MicroF1, Accuracy, MacroF1, ROCAUC}},
+		[]string{MicroF1, Accuracy, MacroF1, ROCAUC, PRAUC}},
 	{KindTarget, "numbers", []string{LossMSE, LossMAE, LossHuber}, []string{RMSE, MAE, R2}},
 }
+
+// ByScores reports whether a metric is computed from the scores of all nodes, in order.
+func ByScores(metric string) bool { return metric == ROCAUC || metric == PRAUC }
 
 // Fit replaces auto by the default for a kind of labels. It returns an error if a loss or a metric
 // is not for that kind.

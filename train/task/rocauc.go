@@ -16,11 +16,15 @@ import (
 // ScoreBytes is the memory in which scores are sorted: 1.5 million of them. More go through files.
 const ScoreBytes = 12 << 20
 
-// Scores computes the area under the ROC curve of each class, exactly, and their mean: the chance
-// that a node of the class has a higher score than a node that is not, where a tie counts half. It
-// sorts a word for each node and class, in memory if all fit in ScoreBytes, else in files:
+// Scores computes two areas of each class, exactly, and their means. That under the ROC curve is
+// the chance that a node of the class has a higher score than a node that is not, where a tie
+// counts half. That under the curve of precision over recall is the mean, over the nodes of the
+// class, of the precision among all nodes that score as high: the average precision (Davis and
+// Goadrich, "The Relationship Between Precision-Recall and ROC Curves"). Of two classes only the
+// second is scored. It sorts a word for each node and class, in memory if all fit in ScoreBytes,
+// else in files:
 //
-//	class (31) | score (32, in an order of integers) | whether the node is of the class (1)
+//	class (31) | score (32, falling, as an integer) | whether the node is of the class (1)
 type Scores struct {
 	words  []uint64
 	arena  *mem.Arena
@@ -67,7 +71,7 @@ func (s *Scores) add(class int, score float32, of bool) error {
 	if math.IsNaN(float64(score)) {
 		return errors.New("a score is not a number: the training diverged: lower --lr")
 	}
-	word := uint64(class)<<33 | uint64(ordered(score))<<1
+	word := uint64(class)<<33 | uint64(^ordered(score))<<1
 	if of {
 		word |= 1
 	}
@@ -105,7 +109,8 @@ func (s *Scores) multi(logits, truth []float32) error {
 
 // class adds a node with one class. The score of a class is the logarithm of its odds: the logit
 // minus the logarithm of the sum of the others' exponentials. It orders nodes as the probability
-// does, which would round to 1 for many. A node without a label is not added.
+// does, which would round to 1 for many. Of two classes the second is added, since the odds of the
+// first are the inverse. A node without a label is not added.
 func (s *Scores) class(logits []float32, label int32) error {
 	if label < 0 {
 		return nil
@@ -124,6 +129,9 @@ func (s *Scores) class(logits []float32, label int32) error {
 		}
 	}
 	for k, v := range logits {
+		if k == 0 && len(logits) == 2 {
+			continue
+		}
 		odds := float64(v) - second - math.Log(rest)
 		if k != top { // the largest is part of what is left, so that little is cancelled
 			odds = float64(v-logits[top]) - math.Log(sum-math.Exp(float64(v-logits[top])))
@@ -135,40 +143,41 @@ func (s *Scores) class(logits []float32, label int32) error {
 	return nil
 }
 
-// mean sorts the scores and returns the mean area over the classes that some nodes have and
+// means sorts the scores and returns the mean areas over the classes that some nodes have and
 // others do not.
-func (s *Scores) mean(ctx context.Context) (float64, error) {
+func (s *Scores) means(ctx context.Context) (roc, pr float64, err error) {
 	a := &areas{}
 	if s.sorter == nil {
 		slices.Sort(s.words)
 		a.add(s.words)
-		return a.mean()
+		return a.means()
 	}
 	runs, err := s.sorter.Finish()
 	if err != nil {
-		return 0, fmt.Errorf("train: sort scores: %w", err)
+		return 0, 0, fmt.Errorf("train: sort scores: %w", err)
 	}
 	err = extsort.Merge(ctx, s.opt, runs, func(words []uint64) error {
 		a.add(words)
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("train: sort scores: %w", err)
+		return 0, 0, fmt.Errorf("train: sort scores: %w", err)
 	}
-	return a.mean()
+	return a.means()
 }
 
-// areas computes areas from sorted words. Twice the area times positives times negatives is an
-// integer: each positive counts two for each negative below it and one for each negative of equal
-// score. It is at most 2^63.
+// areas computes areas from sorted words. Twice the area under the ROC curve times positives times
+// negatives is an integer: each negative counts two for each positive above it and one for each
+// positive of equal score. It is at most 2^63.
 type areas struct {
 	last     uint64 // the last word without its lowest bit: class and score
 	some     bool
-	pos, neg uint64 // nodes of the class, or not, with lower scores than the last
+	pos, neg uint64 // nodes of the class, or not, with higher scores than the last
 	tiedPos  uint64 // nodes with the last score
 	tiedNeg  uint64
 	twice    uint64
-	sum      float64
+	precise  float64 // sum over the positives of the precision at their scores
+	roc, pr  float64 // sums over the classes
 	classes  int
 }
 
@@ -187,25 +196,29 @@ func (a *areas) add(words []uint64) {
 }
 
 func (a *areas) endScore() {
-	a.twice += a.tiedPos * (2*a.neg + a.tiedNeg)
+	a.twice += a.tiedNeg * (2*a.pos + a.tiedPos)
 	a.pos, a.neg = a.pos+a.tiedPos, a.neg+a.tiedNeg
+	if a.tiedPos > 0 {
+		a.precise += float64(a.tiedPos) * float64(a.pos) / float64(a.pos+a.neg)
+	}
 	a.tiedPos, a.tiedNeg = 0, 0
 }
 
 func (a *areas) endClass() {
 	if a.pos > 0 && a.neg > 0 {
-		a.sum += float64(a.twice) / (2 * float64(a.pos) * float64(a.neg))
+		a.roc += float64(a.twice) / (2 * float64(a.pos) * float64(a.neg))
+		a.pr += a.precise / float64(a.pos)
 		a.classes++
 	}
-	a.pos, a.neg, a.twice = 0, 0, 0
+	a.pos, a.neg, a.twice, a.precise = 0, 0, 0, 0
 }
 
-func (a *areas) mean() (float64, error) {
+func (a *areas) means() (roc, pr float64, err error) {
 	a.endScore()
 	a.endClass()
 	if a.classes == 0 {
-		return 0, fmt.Errorf("%w: roc-auc needs a class that some nodes have and some have not",
-			ErrNothing)
+		return 0, 0, fmt.Errorf("%w: roc-auc and pr-auc need a class that some nodes have and "+
+			"some have not", ErrNothing)
 	}
-	return a.sum / float64(a.classes), nil
+	return a.roc / float64(a.classes), a.pr / float64(a.classes), nil
 }

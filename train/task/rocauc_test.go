@@ -39,6 +39,33 @@ func plainROCAUC(score [][]float64, of [][]bool) (float64, bool) {
 	return sum / float64(classes), classes > 0
 }
 
+// plainPRAUC is the definition: the mean over nodes of a class of the precision at their scores.
+func plainPRAUC(score [][]float64, of [][]bool) float64 {
+	sum, classes := 0.0, 0
+	for k := range score[0] {
+		precise, positives := 0.0, 0
+		for i := range score {
+			if !of[i][k] {
+				continue
+			}
+			hit, said := 0, 0
+			for j := range score {
+				if score[j][k] >= score[i][k] {
+					said++
+					if of[j][k] {
+						hit++
+					}
+				}
+			}
+			precise, positives = precise+float64(hit)/float64(said), positives+1
+		}
+		if positives > 0 && positives < len(score) {
+			sum, classes = sum+precise/float64(positives), classes+1
+		}
+	}
+	return sum / float64(classes)
+}
+
 // TestROCAUC compares with the definition, in memory and through files.
 func TestROCAUC(t *testing.T) {
 	seed := rand.Uint64()
@@ -72,9 +99,13 @@ func TestROCAUC(t *testing.T) {
 			}
 		}
 		want, some := plainROCAUC(score, of)
-		got, err := s.mean(context.Background())
+		got, pr, err := s.means(context.Background())
+		wantPR := plainPRAUC(score, of)
 		if some && (err != nil || math.Abs(got-want) > 1e-12) {
 			t.Errorf("%d nodes, %d classes: %g, want %g, %v", nodes, classes, got, want, err)
+		}
+		if some && math.Abs(pr-wantPR) > 1e-12 {
+			t.Errorf("%d nodes, %d classes: precision %g, want %g", nodes, classes, pr, wantPR)
 		}
 		if !some && !errors.Is(err, ErrNothing) {
 			t.Errorf("no class with both outcomes: %g, %v", got, err)
@@ -93,8 +124,14 @@ func TestROCAUCOfClasses(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	const nodes, classes = 80, 4
-	s, err := NewScores(vfs.NewMem(), "scores", mem.NewBudget(0), nodes*classes)
+	for _, classes := range []int{2, 4} {
+		checkScoresOf(t, r, classes)
+	}
+}
+
+func checkScoresOf(t *testing.T, r *rand.Rand, classes int) {
+	const nodes = 80
+	s, err := NewScores(vfs.NewMem(), "scores", mem.NewBudget(0), uint64(nodes*classes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,14 +156,19 @@ func TestROCAUCOfClasses(t *testing.T) {
 		for k, v := range logits {
 			p, is = append(p, math.Exp(float64(v))/sum), append(is, int32(k) == label)
 		}
+		if classes == 2 { // the second class stands for both
+			p, is = p[1:], is[1:]
+		}
 		score, of = append(score, p), append(of, is)
 	}
 	want, _ := plainROCAUC(score, of)
-	if got, err := s.mean(context.Background()); err != nil || math.Abs(got-want) > 1e-12 {
-		t.Errorf("%g, want %g, %v", got, want, err)
+	got, pr, err := s.means(context.Background())
+	if err != nil || math.Abs(got-want) > 1e-12 || math.Abs(pr-plainPRAUC(score, of)) > 1e-12 {
+		t.Errorf("%d classes: %g, want %g; %g, want %g; %v", classes, got, want, pr,
+			plainPRAUC(score, of), err)
 	}
-	bad := []float32{1, float32(math.NaN()), 0, 0}
-	if err := s.class(bad, 0); err == nil || s.multi(bad, make([]float32, 4)) == nil {
+	bad := []float32{1, float32(math.NaN()), 0, 0}[:classes]
+	if err := s.class(bad, 0); err == nil || s.multi(bad, make([]float32, classes)) == nil {
 		t.Error("a score that is no number is taken")
 	}
 }

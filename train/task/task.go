@@ -34,8 +34,8 @@ type Task interface {
 	// TrainScore returns the score of the predictions in training, from the sums over an epoch's
 	// steps. For classes it is the micro-averaged F1, whatever the metric.
 	TrainScore(metric string, sum *backend.Loss) float64
-	// NewTally returns a tally of predictions against labels. scores is for the metric
-	// roc-auc, else nil.
+	// NewTally returns a tally of predictions against labels. scores is for the metrics
+	// roc-auc and pr-auc, else nil.
 	NewTally(labels *sample.Labels, scores *Scores) Tally
 	// Predictions returns how predictions are written as columns of a table. probabilities asks for
 	// a column for each class, and integers for classes whose names are integers as such.
