@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -102,10 +101,7 @@ func cell(typ string, v *columnfile.Values, i int) any {
 	case columnfile.Date:
 		return temporal.FromEpochDay(v.Ints[i])
 	case columnfile.Timestamp:
-		t := time.UnixMicro(v.Ints[i])
-		if v, err := temporal.FromEpoch(t.Unix(), int64(t.Nanosecond())); err == nil {
-			return v
-		}
+		return temporal.FromEpochMicros(v.Ints[i])
 	}
 	return nil
 }
@@ -278,7 +274,7 @@ func (s *store) attributes(r value.Rel, typ uint16, out value.Map) (uint32, erro
 					out["weight"] = float64(l.Weights[i])
 				}
 				if len(l.Times) > 0 {
-					if t := s.g.TimeOf(l.Times[i]); t != nil {
+					if t := s.timeOf(l.Times[i]); t != nil {
 						out["time"] = t
 					}
 				}
@@ -291,6 +287,23 @@ func (s *store) attributes(r value.Rel, typ uint16, out value.Map) (uint32, erro
 		err = errors.New("an edge is in no in-list")
 	}
 	return at, err
+}
+
+// timeOf returns the time of an edge: a date or a time in UTC where the source wrote these, else
+// the number; nil where an edge of a typed store has none.
+func (s *store) timeOf(t int64) any {
+	const day = 24 * 60 * 60
+	if t == kv.NoTime || s.meta.Times == kv.TimeNumber {
+		return s.g.TimeOf(t)
+	}
+	if s.meta.Times == kv.TimeDate && t%day == 0 {
+		return temporal.FromEpochDay(t / day)
+	}
+	v, err := temporal.FromEpoch(t, 0)
+	if err != nil { // past the years that values have
+		return t
+	}
+	return v
 }
 
 // columns sets the columns of the table of a relation.
