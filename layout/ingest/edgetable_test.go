@@ -1,10 +1,12 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gdb/internal/files"
 	"gdb/kv"
@@ -15,6 +17,7 @@ import (
 	"gdb/layout/listfile"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/parquet-go/parquet-go"
 )
 
 // edgeRowsOf reads all edges of a relation with the columns of their table, as
@@ -189,6 +192,44 @@ func TestEdgeTableMerged(t *testing.T) {
 	}
 	got := open(t, fs, "store").edgeRowsOf(0)
 	if want := []string{"1 2 b", "2 1 d"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// shopOrder is a row of a table of edges in columns.
+type shopOrder struct {
+	User  int64     `parquet:"user"`
+	Item  string    `parquet:"item"`
+	At    time.Time `parquet:"at,timestamp(microsecond)"`
+	Day   int32     `parquet:"day,date"`
+	Score *float64  `parquet:"score,optional"`
+	Zip   string    `parquet:"zip"`
+	Gift  bool      `parquet:"gift"`
+}
+
+// TestEdgeTableParquet: a table of columns says what the columns of edges are.
+func TestEdgeTableParquet(t *testing.T) {
+	fs, score := typedFiles(t, nil), 0.25
+	f, err := fs.Create("orders.parquet", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := parquet.NewGenericWriter[shopOrder](f)
+	_, err = w.Write([]shopOrder{
+		{User: 7, Item: "x", At: time.UnixMicro(1700000000123456), Day: 11000, Score: &score,
+			Zip: "01"},
+		{User: 3, Item: "3", At: time.UnixMicro(-1), Day: -1, Zip: "12", Gift: true}})
+	if err = errors.Join(err, w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	opt := typedOptions()
+	opt.Relations[0].File = "orders.parquet"
+	if err := ingestTyped(t, fs, opt, 0); err != nil {
+		t.Fatal(err)
+	}
+	got := open(t, fs, "store").edgeRowsOf(0)
+	if want := []string{"user:3 item:3 -1 -1 null 12 1",
+		"user:7 item:x 1700000000123456 11000 0.25 01 0"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

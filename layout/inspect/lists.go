@@ -44,13 +44,19 @@ func (c *checker) lists(f *layout.File, dir layout.Direction) error {
 	}
 	m := &listMeaning{c: c, dir: dir, shape: &l.Shape, numbers: l.Numbers}
 	if c.opt.Full {
-		if err := m.begin(); err != nil {
-			return err
-		}
+		err = m.begin()
 	}
-	err = c.listBlocks(l, m)
+	if err == nil {
+		err = c.listBlocks(l, m)
+	}
 	if err == nil && c.opt.Full {
 		m.end()
+	}
+	for _, s := range m.starts {
+		if err == nil && !m.damaged {
+			err = s.upTo(s.t.Starts.Rows)
+		}
+		err = errors.Join(err, s.close())
 	}
 	if m.index != nil {
 		err = errors.Join(err, m.index.close())
@@ -83,8 +89,9 @@ type listMeaning struct {
 	c       *checker
 	dir     layout.Direction
 	shape   *listfile.Shape
-	damaged bool         // the counts are not complete
-	index   *indexWindow // nil if the index is damaged, which its own check reports
+	damaged bool                 // the counts are not complete
+	index   *indexWindow         // nil if the index is damaged, which its own check reports
+	starts  map[int]*startsCheck // of tables of edges, by relation
 	lists   listfile.Lists
 
 	numbers      *layout.NodeLists // nil if a node has one list
@@ -104,6 +111,12 @@ func (m *listMeaning) begin() error {
 	s := m.c.s
 	m.types = make([]uint64, len(s.Meta().EdgeTypes))
 	m.parts = make([]uint64, len(s.Meta().Partitions))
+	if m.dir == layout.In {
+		var err error
+		if m.starts, err = m.c.openStarts(); err != nil {
+			return err
+		}
+	}
 	index, err := openIndexWindow(m.c.ctx, s, m.c.dev, m.dir)
 	if err == nil {
 		m.index = index
@@ -166,6 +179,11 @@ func (m *listMeaning) block(n int64, k *listfile.Block, cont bool) error {
 		}
 		if err := m.list(node, relation, l.Nbrs[from:to]); err != nil {
 			return err
+		}
+		if s := m.starts[max(relation, 0)]; s != nil && !m.damaged {
+			if err := s.list(node, !cont || i > 0, to-from); err != nil {
+				return err
+			}
 		}
 		m.countPartition(node, to-from)
 		m.sofar += to - from

@@ -273,9 +273,13 @@ func (c *checker) edges(f *layout.File, kind string) error {
 func (c *checker) column(f *layout.File) error {
 	r, err := columnfile.OpenPath(c.ctx, c.s, c.dev, f.Path, nil)
 	if err == nil {
-		err = errors.Join(r.Check(c.ctx, func(block, off int64, what string) {
+		err = r.Check(c.ctx, func(block, off int64, what string) {
 			c.find(block, off, "%s", what)
-		}), r.Close())
+		})
+		if err == nil && c.found == 0 && c.opt.Full {
+			err = c.backRows(r)
+		}
+		err = errors.Join(err, r.Close())
 	}
 	if err := c.note(err); err != nil {
 		return err
