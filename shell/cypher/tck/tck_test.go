@@ -104,7 +104,8 @@ func failing(t *testing.T) map[string]string {
 }
 
 // TestTCK runs all scenarios. One that fails and does not stand in testdata/failing.txt is an
-// error, and so is one that stands there and passes. Scenarios that write are only counted.
+// error, and so is one that stands there and passes, but where that depends on the system's zones.
+// Scenarios that write are only counted.
 func TestTCK(t *testing.T) {
 	known := failing(t)
 	all, passed, exact := map[string]int{}, map[string]int{}, 0
@@ -123,7 +124,7 @@ func TestTCK(t *testing.T) {
 			case s.Kind == "write":
 			case err != nil && !listed:
 				t.Errorf("%s: %v", s.ID, err)
-			case err == nil && listed:
+			case err == nil && listed && !strings.Contains(reason, "zone database"):
 				t.Errorf("%s passes; take it out of testdata/failing.txt (%s)", s.ID, reason)
 			}
 		}
