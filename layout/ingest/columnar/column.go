@@ -288,6 +288,12 @@ func appendFast(v *input.Values, kind input.Kind, c *cursor, value parquet.Value
 			v.IDs = append(v.IDs, uint64(n))
 			return true
 		}
+	case input.Int64, input.Float64, input.Truth:
+		n, ok := c.bits(kind, value)
+		if ok {
+			v.Integers, v.Nulls = append(v.Integers, n), append(v.Nulls, false)
+		}
+		return ok
 	case input.Moment:
 		n, ok := c.integer(value)
 		v.Integers = append(v.Integers, c.micros(n))
@@ -310,6 +316,19 @@ func appendFast(v *input.Values, kind input.Kind, c *cursor, value parquet.Value
 		}
 	}
 	return false
+}
+
+// bits returns a value as 64 bits if the column is of a kind.
+func (c *column) bits(kind input.Kind, value parquet.Value) (n int64, ok bool) {
+	switch {
+	case kind == input.Int64 && c.form <= unsigned:
+		return c.integer(value)
+	case kind == input.Float64 && (c.form == float32s || c.form == float64s):
+		return int64(math.Float64bits(c.double(value))), true
+	case kind == input.Truth && c.form == truths:
+		return int64(c.double(value)), true
+	}
+	return 0, false
 }
 
 // row returns the value of row i, or the values of its list.

@@ -13,7 +13,8 @@ import (
 type Values struct {
 	IDs      []uint64  // ID, Reference
 	Texts    [][]byte  // Key, Text
-	Integers []int64   // Time, Moment
+	Integers []int64   // Time, Moment, Int64, Float64, Truth
+	Nulls    []bool    // of Int64, Float64 and Truth: whether the field is empty
 	Floats   []float32 // Float, Optional
 	// Rounded are the numbers of a column of Floats that float32 does not hold, by row.
 	Rounded []Rounded
@@ -22,6 +23,7 @@ type Values struct {
 // Truncate keeps the values of the first n rows.
 func (v *Values) Truncate(n int) {
 	v.IDs, v.Texts = v.IDs[:min(n, len(v.IDs))], v.Texts[:min(n, len(v.Texts))]
+	v.Nulls = v.Nulls[:min(n, len(v.Nulls))]
 	v.Integers, v.Floats = v.Integers[:min(n, len(v.Integers))], v.Floats[:min(n, len(v.Floats))]
 	for len(v.Rounded) > 0 && v.Rounded[len(v.Rounded)-1].Row >= n {
 		v.Rounded = v.Rounded[:len(v.Rounded)-1]

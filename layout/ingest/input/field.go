@@ -48,6 +48,13 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 			f = nil
 		}
 		v.Texts = append(v.Texts, f)
+	case Int64, Float64, Truth:
+		bits, what, ok := parseBits(c.Kind, f)
+		if !ok && len(f) > 0 {
+			s.unlike(c, f, what, bad)
+			return false
+		}
+		v.Integers, v.Nulls = append(v.Integers, bits), append(v.Nulls, !ok)
 	case Moment: // a column of times has nothing else
 		v.Integers = append(v.Integers, NoMoment)
 	case Time:
@@ -71,6 +78,23 @@ func (s *Spec) Append(v *Values, c Column, f []byte, bad *Bad) bool {
 		v.Floats = append(v.Floats, float32(x))
 	}
 	return true
+}
+
+// parseBits reads a value in 64 bits, and tells what values of its kind are.
+func parseBits(kind Kind, f []byte) (bits int64, what string, ok bool) {
+	switch kind {
+	case Int64:
+		bits, ok = ParseInteger(f)
+		return bits, "an integer of 64 bits", ok
+	case Truth:
+		x, ok := ParseTruth(f)
+		return int64(x), "true or false", ok
+	}
+	x, err := strconv.ParseFloat(str(f), 64)
+	if err != nil {
+		x = 0
+	}
+	return int64(math.Float64bits(x)), "a number", err == nil
 }
 
 // skipEmpty is what to do with a row that has no id.

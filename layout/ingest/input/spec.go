@@ -49,6 +49,11 @@ const (
 	// Moment is a time in microseconds since 1970, of a column of times, or NoMoment where it is
 	// missing. Text is not read as moments.
 	Moment
+	// Int64, Float64 and Truth are values in 64 bits, as package columnfile keeps them, of columns
+	// whose file says that they have no others. A field that is empty is null.
+	Int64
+	Float64
+	Truth
 	// Reference is an ID below 2^63, or NotKey where the field is something else. Where the field
 	// is empty it is NoKey if the column may have nulls, and else bad.
 	Reference

@@ -16,6 +16,8 @@ type Stored struct {
 	Of         string // the type of nodes or edges whose table it is in, for messages
 	field      int    // -1 if its file does not have it
 	moment     bool   // its file has times as numbers
+	// kind is what its values are read as: Text, where they are parsed here.
+	kind input.Kind
 }
 
 // Store returns a column of a table as it is stored, of a type that the user gave; "" finds one.
@@ -23,6 +25,12 @@ func (s *Opener) Store(t *Table, col int, of, typ string) Stored {
 	c := Stored{Name: t.Name(col), Type: typ, Of: of, field: col, moment: t.IsTime(col)}
 	if typ == "" {
 		c.Type = ColumnType(t, col, s.Missing)
+	}
+	kinds := map[string]input.Kind{columnfile.Int64: input.Int64, columnfile.Bool: input.Truth,
+		columnfile.Float64: input.Float64}
+	kind, has := kinds[c.Type]
+	if c.kind = input.Text; has && c.Type == t.Kind(col) && len(s.Missing) == 0 {
+		c.kind = kind
 	}
 	return c
 }
@@ -108,6 +116,18 @@ func takeMoments(to *columnfile.Values, c *Stored, micros []int64) {
 	}
 }
 
+// takeBits takes values that a file has as they are stored.
+func takeBits(to *columnfile.Values, c *Stored, from *input.Values) {
+	for i, n := range from.Integers {
+		if c.Type == columnfile.Float64 {
+			to.Floats = append(to.Floats, math.Float64frombits(uint64(n)))
+		} else {
+			to.Ints = append(to.Ints, n)
+		}
+		to.AddRow(!from.Nulls[i])
+	}
+}
+
 // microsOfDay is a day in microseconds.
 const microsOfDay = secondsOfDay * 1_000_000
 
@@ -116,7 +136,7 @@ func (c *Stored) Input() input.Column {
 	if c.readsMoments() {
 		return input.Column{Field: c.field, Kind: input.Moment}
 	}
-	return input.Column{Field: c.field, Kind: input.Text}
+	return input.Column{Field: c.field, Kind: c.kind}
 }
 
 // Parse appends values of the column that were read from rows at a place.
@@ -124,6 +144,10 @@ func (c *Stored) Parse(to *columnfile.Values, from *input.Values, missing []stri
 	where *input.Where) error {
 	if c.readsMoments() {
 		takeMoments(to, c, from.Integers)
+		return nil
+	}
+	if c.kind != input.Text {
+		takeBits(to, c, from)
 		return nil
 	}
 	for i, f := range from.Texts {
