@@ -119,6 +119,37 @@ func TestEdgeTable(t *testing.T) {
 	}
 }
 
+// TestEdgeTableWrongEntries: entries that no list has are errors, and so is a relation without a
+// table.
+func TestEdgeTableWrongEntries(t *testing.T) {
+	fs := typedFiles(t, nil) // items x and 3 are nodes 4 and 5, and have 1 and 2 orders
+	if err := ingestTyped(t, fs, typedOptions(), 0); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, fs, "store")
+	table, err := edgetable.Open(t.Context(), r.store, r.dev, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		entry edgetable.Entry
+		want  string
+	}{{edgetable.Entry{Node: 4, Place: 1}, "has rows 0 to 1 of"},
+		{edgetable.Entry{Node: 5, Place: 2}, "has rows 1 to 3 of"},
+		{edgetable.Entry{Node: 6}, "no list"}, {edgetable.Entry{Node: 0}, "no list"}} {
+		_, err := table.Rows(t.Context(), []edgetable.Entry{{Node: 5, Place: 1}, c.entry}, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.entry, err, c.want)
+		}
+	}
+	if err := table.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := edgetable.Open(t.Context(), r.store, r.dev, 1, nil); err == nil {
+		t.Error("a relation without columns has a table")
+	}
+}
+
 // TestNoEdgeTable: a store whose edges have no other columns has none of their files.
 func TestNoEdgeTable(t *testing.T) {
 	fs := typedFiles(t, map[string]string{"orders.csv": "user,item,time\n7,x,1\n"})
