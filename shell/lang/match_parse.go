@@ -18,7 +18,7 @@ var refused = map[string]string{"OPTIONAL": "OPTIONAL MATCH", "WITH": "WITH", "C
 	"UNWIND": "UNWIND", "UNION": "UNION", "CALL": "CALL", "FOREACH": "FOREACH", "SKIP": "SKIP",
 	"NOT": "NOT", "XOR": "XOR", "IS": "IS NULL", "STARTS": "STARTS WITH", "ENDS": "ENDS WITH",
 	"CONTAINS": "CONTAINS", "EXISTS": "EXISTS", "CASE": "CASE", "SHORTESTPATH": "shortestPath",
-	"COLLECT": "collect", "SUM": "sum", "LOAD": "LOAD CSV", "MATCH": "a second MATCH"}
+	"COLLECT": "collect", "SUM": "sum", "LOAD": "LOAD CSV", "SET": "SET", "MATCH": "a second MATCH"}
 
 // refuse returns an error if the current token begins something that is not part of the language,
 // and nil otherwise.

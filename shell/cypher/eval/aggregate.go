@@ -70,7 +70,7 @@ func (a *Aggregate) add(v any) error {
 	switch a.call.Name {
 	case "collect", "percentilecont", "percentiledisc":
 		a.list = append(a.list, v)
-		return a.env.Grow(valueBytes)
+		return a.env.Grow(value.Bytes(v))
 	case "min":
 		if a.count == 1 || value.Order(v, a.total) < 0 {
 			a.total = v

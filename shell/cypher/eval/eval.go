@@ -38,13 +38,28 @@ type Env struct {
 	Match func(s *Scope, m *ast.Match, yield func(*Scope) error) error
 	// Any reports whether a subquery gives a row.
 	Any func(s *Scope, q *ast.Query) (bool, error)
-	// Grow counts memory of values; an error means that there is no more.
+	// Grow counts memory that is held until the statement ends; an error means that there is no
+	// more. Negative bytes are given back.
 	Grow func(bytes int64) error
 	// Stop returns an error if the statement is to end.
 	Stop func() error
 
 	// Aggregates holds the results of aggregates, by their calls, while a row of a group is made.
 	Aggregates map[*ast.Call]any
+}
+
+// roomLeast is the size from which on a value that is not held is counted.
+const roomLeast = 64 << 10
+
+// room returns an error if there is no memory for a value, which is not held beyond its row.
+func (e *Env) room(bytes int64) error {
+	if bytes < roomLeast {
+		return nil
+	}
+	if err := e.Grow(bytes); err != nil {
+		return err
+	}
+	return e.Grow(-bytes)
 }
 
 // Eval returns the value of x in a row.

@@ -252,7 +252,7 @@ func rangeOf(e *Env, c *ast.Call, args []any) (any, error) {
 		return nil, ast.Errorf(c.Pos(), "ArgumentError", "NumberOutOfRange",
 			"range() gives %d values, more than %d", count, math.MaxInt32)
 	}
-	if err := e.Grow(valueBytes * int64(count)); err != nil {
+	if err := e.room(valueBytes * int64(count)); err != nil {
 		return nil, err
 	}
 	out := make(value.List, count)

@@ -28,8 +28,24 @@ func (e *Env) each(x ast.Expr, s *Scope, fn func(any) error) (list bool, err err
 	return true, nil
 }
 
+// listing is a list that grows, with its memory.
+type listing struct {
+	value.List
+	bytes, asked int64
+}
+
+// add appends a value. There must be room for the list whenever it is a good deal longer.
+func (l *listing) add(e *Env, v any) error {
+	l.List = append(l.List, v)
+	if l.bytes += value.Bytes(v); l.bytes < l.asked+roomLeast {
+		return nil
+	}
+	l.asked = l.bytes
+	return e.room(l.bytes)
+}
+
 func (e *Env) listComp(x *ast.ListComp, s *Scope) (any, error) {
-	out := value.List{}
+	out := listing{List: value.List{}}
 	ok, err := e.each(x.In, s, func(item any) error {
 		in := s.With(x.Name, item)
 		keep, err := e.Holds(x.Where, in)
@@ -41,13 +57,12 @@ func (e *Env) listComp(x *ast.ListComp, s *Scope) (any, error) {
 				return err
 			}
 		}
-		out = append(out, item)
-		return nil
+		return out.add(e, item)
 	})
 	if err != nil || !ok {
 		return nil, err
 	}
-	return out, nil
+	return out.List, nil
 }
 
 // quantifier counts how often the condition is true, false and null.
@@ -94,20 +109,19 @@ func (e *Env) reduce(x *ast.Reduce, s *Scope) (any, error) {
 const valueBytes = 32
 
 func (e *Env) patternComp(x *ast.PatternComp, s *Scope) (any, error) {
-	out := value.List{}
+	out := listing{List: value.List{}}
 	m := &ast.Match{At: x.At, Patterns: []*ast.Pattern{x.Pattern}, Where: x.Where}
 	err := e.Match(s, m, func(in *Scope) error {
 		v, err := e.Eval(x.Each, in)
 		if err != nil {
 			return err
 		}
-		out = append(out, v)
-		return e.Grow(valueBytes)
+		return out.add(e, v)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return out.List, nil
 }
 
 // errFound ends the search for one match.

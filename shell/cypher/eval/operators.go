@@ -189,10 +189,10 @@ func (e *Env) plus(x *ast.Binary, l, r any) (any, error) {
 			b = value.List{r}
 		}
 		out := append(append(make(value.List, 0, len(a)+len(b)), a...), b...)
-		return out, e.Grow(valueBytes * int64(len(out)))
+		return out, e.room(valueBytes * int64(len(out)))
 	}
 	if out, ok := joined(l, r); ok {
-		return out, e.Grow(int64(len(out)))
+		return out, e.room(int64(len(out)))
 	}
 	return arithmetic(x, l, r)
 }

@@ -164,7 +164,7 @@ func replace(e *Env, c *ast.Call, args []any) (any, error) {
 		return nil, err
 	}
 	if grown := int64(strings.Count(s[0], s[1])) * int64(len(s[2])); grown > 0 {
-		if err := e.Grow(grown); err != nil {
+		if err := e.room(grown); err != nil {
 			return nil, err
 		}
 	}

@@ -47,7 +47,8 @@ type Procedure struct {
 type Options struct {
 	Params     value.Map
 	Procedures map[string]Procedure
-	// Grow counts memory that is held until the statement ends; nil counts none.
+	// Grow counts memory that is held until the statement ends, and takes back negative bytes; nil
+	// counts none.
 	Grow func(bytes int64) error
 	// Write runs a clause that writes, for tests; it returns the row with what it made.
 	Write func(e *eval.Env, s *eval.Scope, w *ast.Write) (*eval.Scope, error)

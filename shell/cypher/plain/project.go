@@ -182,7 +182,7 @@ func (p *projecting) project(s *eval.Scope) error {
 		r.keys = append(r.keys, v)
 	}
 	p.rows = append(p.rows, r)
-	return p.x.env.Grow(rowBytes * int64(1+2*len(vals)+len(r.keys)))
+	return p.x.env.Grow(rowBytes*int64(1+2*len(vals)+len(r.keys)) + value.Bytes(vals))
 }
 
 // key returns a key of ORDER BY: a column that is written the same, or else an expression.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"gdb/internal/mem"
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/plain"
 	"gdb/shell/cypher/value"
@@ -48,7 +49,9 @@ func Plan(x *exec.Execution) (*exec.Plan, error) {
 		defer func() { err = errors.Join(err, s.Close()) }()
 		x.WarnApart()
 		x.Header(q.Columns...)
-		o := plain.Options{Grow: func(n int64) error { return x.Hold("rows of the statement", n) }}
+		held := mem.NewAccount(x.Graph.Budget, "rows of the statement")
+		defer held.Release()
+		o := plain.Options{Grow: held.Add}
 		err = q.Run(ctx, s, o, func(row []any) error {
 			if err := cells(row); err != nil {
 				return err

@@ -112,6 +112,47 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// FuzzStatement holds that no statement panics, whatever it says.
+func FuzzStatement(f *testing.F) {
+	for _, seed := range []string{people,
+		"MATCH p = (a:P {x: $y})-[r:K|L*1..3]->(b) WHERE a.x = 1 " +
+			"WITH DISTINCT a, count(*) AS n ORDER BY n DESC LIMIT 2 RETURN [x IN [n] | x], *",
+		"UNWIND [1, null] AS x RETURN CASE x WHEN 1 THEN 'a' END, x[0..1] UNION RETURN {a: 1}.a",
+		"RETURN all(x IN [1] WHERE x > 0) AND EXISTS { (a)-->() } OR reduce(a = 0, x IN [1] | a)",
+		"RETURN date('2020-01-01').year + duration('P1D'), -0x1F ^ 1e3, `a b`, 'a\u0041'"} {
+		f.Add(seed)
+	}
+	g := &memory{}
+	if _, _, err := answer(g, people, plain.Options{Write: g.write}); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		left := int64(1 << 22)
+		o := plain.Options{Params: value.Map{"y": int64(1)}, Grow: func(n int64) error {
+			if left -= n; left < 0 {
+				return errors.New("no memory")
+			}
+			return nil
+		}}
+		q, err := plain.Prepare(text, o)
+		if err != nil {
+			return
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		rows := 0
+		_ = q.Run(ctx, g, o, func(row []any) error {
+			if _, err := value.Text(value.List(row)); err != nil {
+				t.Error(err)
+			}
+			if rows++; rows > 1000 {
+				cancel()
+			}
+			return nil
+		})
+	})
+}
+
 // TestBounds holds that a statement counts what it holds and that it can be cancelled.
 func TestBounds(t *testing.T) {
 	left := int64(1 << 20)
@@ -124,6 +165,7 @@ func TestBounds(t *testing.T) {
 	}}
 	for _, query := range []string{
 		"UNWIND range(1, 100000) AS x RETURN count(*)",
+		"RETURN size([x IN range(1, 1000) | range(1, 1000)])",
 		"UNWIND range(1, 1000) AS x UNWIND range(1, 1000) AS y RETURN collect(x)",
 		"UNWIND range(1, 1000) AS x UNWIND range(1, 1000) AS y RETURN x ORDER BY y",
 		"UNWIND range(1, 1000) AS x UNWIND range(1, 1000) AS y RETURN DISTINCT x * y + y",
@@ -133,6 +175,11 @@ func TestBounds(t *testing.T) {
 		if _, _, err := answer(&memory{}, query, o); !errors.Is(err, full) {
 			t.Errorf("%s: %v", query, err)
 		}
+	}
+	left = 1 << 20 // what is not held does not add up
+	_, _, err := answer(&memory{}, "UNWIND range(1, 20) AS x RETURN sum(size(range(1, 9000)))", o)
+	if err != nil {
+		t.Error(err)
 	}
 	q, err := plain.Prepare("UNWIND range(1, 9999) AS x RETURN x", o)
 	if err != nil {

@@ -57,6 +57,29 @@ func Key(dst []byte, v any) []byte {
 	return dst
 }
 
+// Bytes estimates the memory of a value.
+func Bytes(v any) int64 {
+	const word = 16 // of an interface, or of the header of a string
+	n := int64(word)
+	switch v := v.(type) {
+	case string:
+		n += word + int64(len(v))
+	case List:
+		for _, x := range v {
+			n += Bytes(x)
+		}
+	case Map:
+		for k, x := range v {
+			n += 3*word + int64(len(k)) + Bytes(x)
+		}
+	case Path:
+		n += 4 * word * int64(len(v.Nodes)+len(v.Rels))
+	case Node, Rel, Temporal:
+		n += 4 * word
+	}
+	return n
+}
+
 func text(dst []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(len(s))), s...)
 }
