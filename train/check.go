@@ -209,6 +209,10 @@ func resolve(c *Config, m *kv.Meta) error {
 		return errors.New("train: --class-weights is for classes, and the labels are numbers: " +
 			"leave it out")
 	}
+	if c.AtPrecision > 0 && kind != task.KindMulti && len(m.Labels.Classes) != 2 {
+		return errors.New("train: --at-precision is for two classes, and the labels are others: " +
+			"leave it out")
+	}
 	if err := task.Fit(kind, &c.Loss, &c.Metric); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}

@@ -75,7 +75,7 @@ func (e *evaluator) predicted(ctx context.Context, set *roaring.Bitmap,
 			return nil, err
 		}
 		defer e.in.Budget.Release(room)
-		c.WillChoose()
+		c.WillChoose(e.cfg.AtPrecision)
 	}
 	return t, e.predict(ctx, set, t)
 }

@@ -166,7 +166,7 @@ func (d *data) facts(s *shape) plan.Facts {
 	f.InPlaceResident = model.Of(c).InPlaceResident(s.dims)
 	f.Evaluates, f.EvalSampled = true, c.EvalMode == setting.EvalSampled
 	f.EvalHeap, f.EvalBeside = exact.HeapBytes, scoreBytes(c)
-	if d.in.Labels.Multi() {
+	if d.in.Labels.Multi() || c.AtPrecision > 0 {
 		f.EvalBeside += task.ThresholdBytes(d.in.task.Outputs())
 	}
 	if f.EvalSampled {

@@ -19,6 +19,10 @@ type Evaluation struct {
 	// EvalMode is exact (layer by layer over the whole graph), EvalSampled (with Fanout), or auto,
 	// which is exact where that can be.
 	EvalMode string `json:"eval_mode"`
+	// AtPrecision has the threshold of the second of two classes, or of each of several labels a
+	// node, be the one of highest recall among those with this precision on val; 0 takes that of
+	// the highest F1 for several labels, and none for two classes.
+	AtPrecision float64 `json:"at_precision,omitempty"`
 }
 
 // Ranking is how trainings of links are judged.
@@ -63,6 +67,9 @@ var evaluationRows = []*Row{
 		Choices: []string{"auto", "exact", EvalSampled}, Group: GroupEvaluation,
 		Help: "exact (whole lists, layer by layer), sampled (as batches of training are; " +
 			"faster, noisy), or auto: exact where that can be"},
+	{Name: "at-precision", For: OfNodes, NotIn: BenchTrain, Check: aShare, Group: GroupEvaluation,
+		Help: "of two classes, predict the second above the threshold of the highest recall at " +
+			"this precision on val"},
 	{Name: "candidates", For: OfLinks, Check: atLeast(0), Group: GroupEvaluation,
 		Help: "with --task link, entities that an end is ranked among; 0: all"},
 }

@@ -48,7 +48,7 @@ func TestDefaults(t *testing.T) {
 		Learning: Learning{Batch: 1000, LR: 0.01, LRSchedule: "constant", Dropout: DropoutAuto,
 			Optimizer: "adam", Loss: "auto"},
 		NodeLearning: NodeLearning{WeightDecay: 0.0005, ClassWeights: "none"},
-		Schedule:     Schedule{EvalEvery: 1}, Evaluation: Evaluation{"auto", "auto"},
+		Schedule:     Schedule{EvalEvery: 1}, Evaluation: Evaluation{"auto", "auto", 0},
 		Caching: Caching{Cache: "auto", NeighborCache: NeighborAuto,
 			Topology: "auto", IO: "auto"},
 		Place: Place{Computing: Computing{Backend: "cpu"}, DeviceCache: DeviceCacheAuto,

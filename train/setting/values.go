@@ -269,6 +269,7 @@ func between(least, most int) *Check {
 var (
 	positive = &Check{func(v float64) bool { return v > 0 && !math.IsInf(v, 0) },
 		"a positive number"}
+	aShare      = &Check{func(v float64) bool { return v >= 0 && v <= 1 }, "from 0 to 1"}
 	notNegative = &Check{func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) },
 		"0 or a positive number"}
 	share = &Check{func(v float64) bool { return v >= 0 && v < 1 }, "a number from 0 to below 1"}

@@ -26,7 +26,7 @@ type Classes struct {
 	// Counts are the same weights in the host's memory; nil for none.
 	Counts []float32
 	// Thresholds holds, with Multi, the logit above which each label is predicted; nil is 0 for
-	// all, a probability of one half.
+	// all, a probability of one half. Of two classes it holds the log-odds above which each is.
 	Thresholds []float32
 }
 
@@ -191,7 +191,7 @@ func (p *classPredictions) Columns() []tables.Column {
 // Write adds the prediction that logits make to a row.
 func (p *classPredictions) Write(row tables.Writer, logits []float32) {
 	if p.integers != nil {
-		row.Int64(p.integers[argmax(logits)])
+		row.Int64(p.integers[p.of.predicted(logits)])
 	} else {
 		row.String(p.of.label(logits))
 	}
@@ -204,11 +204,22 @@ func (p *classPredictions) Write(row tables.Writer, logits []float32) {
 	}
 }
 
-// label returns the name of the class with the largest logit, or with Multi the names of all
+// predicted returns the class with the largest logit or, of two with thresholds, the one above its.
+func (c *Classes) predicted(logits []float32) int32 {
+	switch {
+	case c.Thresholds == nil:
+		return argmax(logits)
+	case logits[1]-logits[0] > c.Thresholds[1]:
+		return 1
+	}
+	return 0
+}
+
+// label returns the name of the class that is predicted, or with Multi the names of all
 // classes whose logits are above their thresholds.
 func (c *Classes) label(logits []float32) string {
 	if !c.Multi {
-		return c.Names[argmax(logits)]
+		return c.Names[c.predicted(logits)]
 	}
 	var names []string
 	for k, v := range logits {

@@ -14,6 +14,7 @@ type ClassTally struct {
 	labels *sample.Labels
 	scores *Scores // for roc-auc and pr-auc; else nil
 	choice *choice // for choosing thresholds; else nil
+	least  float64 // the precision at which recall is highest; 0 chooses by F1
 	lossSum
 
 	// classes and bits are the labels of the nodes that Add counts.
@@ -70,7 +71,10 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 	}
 	for i, label := range t.classes {
 		row := logits[i*n : (i+1)*n]
-		t.class(argmax(row), label)
+		t.class(t.task.predicted(row), label)
+		if label >= 0 && t.choice != nil {
+			t.choice.add([]float32{row[1] - row[0]}, []float32{float32(label)})
+		}
 		if label >= 0 {
 			t.lossSum.add(crossEntropy(row, label))
 		}
@@ -88,7 +92,7 @@ func (t *ClassTally) Metrics() (*ClassMetrics, error) {
 	c := t.Counts
 	m := &ClassMetrics{Classes: c.Scores(t.task.Names), Confusion: c.Confusion()}
 	for k := range m.Classes {
-		if t.task.Multi {
+		if t.task.Multi || t.task.Thresholds != nil {
 			m.Classes[k].Threshold = probabilityOf(thresholdAt(t.task.Thresholds, k))
 		}
 	}

@@ -52,7 +52,8 @@ type ClassScore struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
-	// Threshold is, for multi-labels, the probability above which the label is predicted.
+	// Threshold is, for multi-labels and for two classes with a precision to reach, the probability
+	// above which the label is predicted.
 	Threshold float64 `json:"threshold,omitempty"`
 }
 
@@ -117,6 +118,14 @@ func (c *Counts) class(predicted, label int32) {
 	}
 	c.wrong[predicted]++
 	c.missed[label]++
+}
+
+// two makes the counts of two classes those of the second one's outcomes.
+func (c *Counts) two(o outcomes) {
+	right := c.Nodes - o.hit - o.wrong - o.missed
+	c.right, c.hit = o.hit+right, []uint64{right, o.hit}
+	c.wrong, c.missed = []uint64{o.missed, o.wrong}, []uint64{o.wrong, o.missed}
+	c.pairs = []uint64{right, o.wrong, o.missed, o.hit}
 }
 
 // multi counts a node of multi-labels. A class is predicted if its logit is above its threshold, or

@@ -75,9 +75,23 @@ func (c *choice) add(logits, truth []float32) {
 // above a threshold.
 type outcomes struct{ hit, wrong, missed uint64 }
 
-// best returns the threshold of a label with the highest F1, and the outcomes at it. Of equal ones
-// it takes the one closest to one half.
-func (c *choice) best(label int) (at int, o outcomes) {
+// worth returns what a threshold is chosen by: F1 or, if least is not 0, recall where precision is
+// at least that. Where it is less, the worth is below all of these, and higher with precision.
+func (o outcomes) worth(least float64) float64 {
+	f, _ := F1(o.hit, o.wrong, o.missed)
+	if least == 0 {
+		return f
+	}
+	precision := float64(o.hit) / float64(max(1, o.hit+o.wrong))
+	if precision < least {
+		return precision
+	}
+	return 1 + float64(o.hit)/float64(max(1, o.hit+o.missed))
+}
+
+// best returns the threshold of a label with the highest worth, and the outcomes at it. Of equal
+// ones it takes the one closest to one half.
+func (c *choice) best(label int, least float64) (at int, o outcomes) {
 	with := c.with[label*thresholdBins : (label+1)*thresholdBins]
 	without := c.without[label*thresholdBins : (label+1)*thresholdBins]
 	total := uint64(0)
@@ -88,7 +102,7 @@ func (c *choice) best(label int) (at int, o outcomes) {
 	for j := thresholdCount - 1; j >= 0; j-- {
 		above.hit, above.missed = above.hit+uint64(with[j+1]), above.missed-uint64(with[j+1])
 		above.wrong += uint64(without[j+1])
-		f, _ := F1(above.hit, above.wrong, above.missed)
+		f := above.worth(least)
 		better := f > most || f == most && distance(j) < distance(at)
 		if total < thresholdNodesLeast {
 			better = j == thresholdHalf
@@ -104,23 +118,34 @@ func (c *choice) best(label int) (at int, o outcomes) {
 func distance(j int) int { return max(j-thresholdHalf, thresholdHalf-j) }
 
 // WillChoose makes the tally count for Chosen from now on, if nodes can have several labels and
-// there are not too many labels.
-func (t *ClassTally) WillChoose() {
-	if t.task.Multi && t.task.Outputs() <= thresholdLabelsMost {
+// there are not too many labels, or if there are two classes and a precision to reach, least.
+func (t *ClassTally) WillChoose(least float64) {
+	t.least = least
+	switch {
+	case t.task.Multi && t.task.Outputs() <= thresholdLabelsMost:
 		t.choice = newChoice(t.task.Outputs())
+	case !t.task.Multi && least > 0:
+		t.choice = newChoice(1)
 	}
 }
 
 // Chooses reports whether the tally counts for Chosen.
 func (t *ClassTally) Chooses() bool { return t.choice != nil }
 
-// Chosen returns for each label the threshold, a logit, at which its F1 over the counted
-// nodes is highest. From then on the tally's F1 are those at these thresholds, and its
-// accuracy has no meaning.
+// Chosen returns for each label the threshold, a logit, at which its F1 over the counted nodes is
+// highest, or its recall at a precision. From then on the tally's F1 are those at these thresholds,
+// and of multi-labels its accuracy has no meaning. Of two classes the thresholds are of the
+// log-odds of each.
 func (t *ClassTally) Chosen() []float32 {
 	chosen := make([]float32, t.task.Outputs())
+	if !t.task.Multi {
+		at, o := t.choice.best(0, t.least)
+		chosen[0], chosen[1] = -threshold(at), threshold(at)
+		t.two(o)
+		return chosen
+	}
 	for k := range chosen {
-		at, o := t.choice.best(k)
+		at, o := t.choice.best(k, t.least)
 		chosen[k] = threshold(at)
 		t.hit[k], t.wrong[k], t.missed[k] = o.hit, o.wrong, o.missed
 	}

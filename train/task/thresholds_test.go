@@ -28,7 +28,7 @@ func TestThresholds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	tally := &ClassTally{Counts: newCounts(labels), task: &Classes{Names: make([]string, labels),
 		Multi: true}}
-	tally.WillChoose()
+	tally.WillChoose(0)
 	var logits, truths [][]float32
 	for range 300 {
 		y, has := make([]float32, labels), make([]float32, labels)
@@ -79,5 +79,51 @@ func TestThresholds(t *testing.T) {
 	}
 	if got, err := tally.Metric(MacroF1); err != nil || got < 0.3 {
 		t.Errorf("macro-F1 %v, %v", got, err)
+	}
+}
+
+// TestThresholdAtPrecision compares with recall and precision at every threshold.
+func TestThresholdAtPrecision(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	task := &Classes{Names: []string{"no", "yes"}}
+	tally := &ClassTally{Counts: newCounts(2), task: task}
+	tally.WillChoose(0.6)
+	var odds []float32
+	var labels []int32
+	for range 400 {
+		label := int32(r.IntN(5) / 4)
+		odds = append(odds, float32(r.NormFloat64())+float32(label)-1)
+		labels = append(labels, label)
+		tally.class(0, label)
+		tally.choice.add(odds[len(odds)-1:], []float32{float32(label)})
+	}
+	count := func(at float32) (o outcomes) {
+		for i, v := range odds {
+			switch yes := task.predicted([]float32{0, v}) == 1; {
+			case yes != (v > at):
+				t.Fatalf("log-odds %v at %v: %v", v, at, yes)
+			case yes && labels[i] == 1:
+				o.hit++
+			case yes:
+				o.wrong++
+			case labels[i] == 1:
+				o.missed++
+			}
+		}
+		return o
+	}
+	chosen, most := tally.Chosen(), 0.0
+	for j := range thresholdCount {
+		task.Thresholds = []float32{-threshold(j), threshold(j)}
+		o := count(threshold(j))
+		if precision := float64(o.hit) / float64(o.hit+o.wrong); precision >= 0.6 {
+			most = max(most, float64(o.hit)/float64(o.hit+o.missed))
+		}
+	}
+	task.Thresholds = chosen
+	o, s := count(chosen[1]), tally.Scores(task.Names)
+	if s[1].Recall != most || most == 0 || s[1].Precision < 0.6 ||
+		s[1].Recall != float64(o.hit)/float64(o.hit+o.missed) || s[0].Nodes+s[1].Nodes != 400 {
+		t.Errorf("recall %v at precision %v, want %v; %+v", s[1].Recall, s[1].Precision, most, o)
 	}
 }
