@@ -245,7 +245,7 @@ def main():
     p.add_argument("--learn", default="rating", choices=("rating", "sign"))
     p.add_argument("--precision", type=float, default=.7, help="at which recall is said")
     p.add_argument("--fanout", type=lambda s: [int(n) for n in s.split(",")], default=[5, 5])
-    for name, value in (("seeds", 3), ("hidden", 32), ("batch", 256), ("epochs", 2), ("vectors", 8)):
+    for name, value in (("seeds", 5), ("hidden", 32), ("batch", 256), ("epochs", 2), ("vectors", 8)):
         p.add_argument("--" + name, type=int, default=value)
     for name, value in (("lr", .01), ("weight-decay", 5e-4), ("dropout", .2)):
         p.add_argument("--" + name, type=float, default=value)
