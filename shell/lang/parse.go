@@ -278,13 +278,24 @@ func (p *parser) head() (*Statement, error) {
 			return nil, err
 		}
 		return nil, p.fail("unknown statement %s%s", words.Quoted(t.text),
-			cmp.Or(words.Near(t.text, Heads()), "; HELP lists them"))
+			cmp.Or(habits[strings.ToUpper(t.text)], words.Near(t.text, Heads()),
+				"; HELP lists them"))
 	}
 	p.next()
 	p.want = nouns
 	return nil, p.fail("%s wants %s%s", strings.ToUpper(t.text), strings.Join(nouns, ", "),
 		words.Near(p.tok().text, nouns))
 }
+
+// habits says what to write for words that begin statements of other systems.
+var habits = map[string]string{
+	"SELECT": "; rows are asked for as in MATCH (n:TYPE) RETURN n.COLUMN",
+	"SHOW":   "; DESCRIBE shows types, columns and splits",
+	"INSERT": readsOnly, "UPDATE": readsOnly, "DROP": readsOnly, "ALTER": readsOnly,
+}
+
+// readsOnly is what is said of statements that write.
+const readsOnly = "; the shell reads, ingest writes"
 
 // Heads returns the words that a statement can begin with.
 func Heads() []string {

@@ -52,7 +52,10 @@ func TestSyntaxErrors(t *testing.T) {
 		{"NEIGHBORS 1 VIA a:b", "a name with signs in it stands in quotes", 18},
 		{"MATCH (a {id: 1})-[:a:b]->(c) RETURN c", "a name with signs in it stands in quotes", 22},
 		{"NEIGHBORS 42 43;", "between nodes stands a comma, as in 42,7", 14},
-		{"SELECT 1;", `unknown statement "SELECT"; HELP lists them`, 1},
+		{"SELECT 1;", `unknown statement "SELECT"; rows are asked for as in MATCH`, 1},
+		{"show tables;", `unknown statement "show"; DESCRIBE shows`, 1},
+		{"INSERT INTO t;", `unknown statement "INSERT"; the shell reads`, 1},
+		{"PLEASE;", `unknown statement "PLEASE"; HELP lists them`, 1},
 		{`NEIGHBORS "a;`, "the quote is not closed", 11},
 		{`MATCH (a {id: 1}) -->(b) RETURN b;`, "a hop is written -[]->", 19},
 	} {

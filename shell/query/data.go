@@ -148,7 +148,10 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 func describeColumns(x *exec.Execution, kind, of string, columns []kv.TableColumn) {
 	for _, c := range columns {
 		what := c.Type
-		if c.Nulls > 0 {
+		switch {
+		case c.Nulls == 1:
+			what += ", 1 null"
+		case c.Nulls > 1:
 			what += fmt.Sprintf(", %d nulls", c.Nulls)
 		}
 		if c.Least != "" || c.Greatest != "" {
