@@ -29,7 +29,7 @@ type EdgeSeeds struct {
 	values []float32
 }
 
-// timedEdge is an edge and its time, and the number of its target while edges are sorted.
+// timedEdge is an edge and its time.
 type timedEdge struct {
 	time     int64
 	src, dst sample.NodeID

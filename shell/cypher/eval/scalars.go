@@ -33,8 +33,8 @@ var textFunctions = map[string]function{
 
 // numberFunctions are functions of numbers.
 var numberFunctions = map[string]function{
-	"abs":      {1, 1, false, absolute},
-	"sign":     {1, 1, false, absolute},
+	"abs":      {1, 1, false, absOrSign},
+	"sign":     {1, 1, false, absOrSign},
 	"round":    {1, 2, false, round},
 	"ceil":     onNumber(math.Ceil),
 	"floor":    onNumber(math.Floor),
@@ -205,7 +205,8 @@ func substring(_ *Env, c *ast.Call, args []any) (any, error) {
 	return string(r[from:]), nil
 }
 
-func absolute(_ *Env, c *ast.Call, args []any) (any, error) {
+// absOrSign is abs(x) and sign(x).
+func absOrSign(_ *Env, c *ast.Call, args []any) (any, error) {
 	switch v := args[0].(type) {
 	case int64:
 		switch {
