@@ -378,7 +378,7 @@ type placer struct {
 	ranked  bool              // ends are ids, and their nodes are their ranks in the set of m
 	divider *splits.EdgeDivider
 	edge    listfile.Edge
-	any     bool   // an id was ranked
+	any     bool   // an id was ranked, or a list
 	id      uint64 // the last that was
 	rank    uint64 // and its node
 	lists   *lists
@@ -409,8 +409,11 @@ func (t *placer) add(rec []uint64) error {
 func (t *placer) ends(pair uint64) (node, nbr uint64, err error) {
 	id, nbr := pair>>32, pair&math.MaxUint32
 	if t.numbers != nil {
-		v, _ := t.numbers.Node(layout.NodeID(id))
-		return uint64(v), nbr, nil
+		if id != t.id || !t.any {
+			v, _ := t.numbers.Node(layout.NodeID(id))
+			t.any, t.id, t.rank = true, id, uint64(v)
+		}
+		return t.rank, nbr, nil
 	}
 	if !t.ranked {
 		return id, nbr, nil

@@ -9,8 +9,6 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/layout/ingest/input"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // arrowFile reads Arrow: files, of which Feather is one, and streams.
@@ -27,8 +25,8 @@ type arrowFile struct {
 
 // dictionary is the values that a column refers to.
 type dictionary struct {
-	values []parquet.Value
-	bytes  int64
+	cells
+	bytes int64
 }
 
 func openArrow(name string, d *disk, bound int64) (*arrowFile, error) {
@@ -218,7 +216,8 @@ func (t *arrowFile) readDictionary(p ipcPlace, cursors []*cursor) error {
 			d = &dictionary{}
 			t.dicts[c.leaf] = d
 		}
-		d.values = append(d.values, into.values...)
+		d.bits, d.nulls = append(d.bits, into.bits...), append(d.nulls, into.nulls...)
+		d.texts = append(d.texts, into.texts...)
 		d.bytes += p.Rows*valueBytes + int64(len(into.arena))
 	}
 	return nil
@@ -306,7 +305,8 @@ func (a *arrowValues) take(c *cursor, n int) (err error) {
 	switch {
 	case c.form == others: // a look at the first rows shows the type
 		for i := range n {
-			c.values, c.ends = append(c.values, parquet.BooleanValue(true)), append(c.ends, i+1)
+			c.addText([]byte("<" + c.what + ">"))
+			c.ends = append(c.ends, i+1)
 		}
 	case c.list:
 		err = a.lists(c, int64(n))
@@ -365,11 +365,11 @@ func (a *arrowValues) dropNullLists(c *cursor, n int64) error {
 	for i := range c.ends {
 		end := c.ends[i]
 		if isSet(valid, a.row, int64(i)) {
-			kept += copy(c.values[kept:], c.values[begin:end])
+			kept += c.move(kept, begin, end)
 		}
 		c.ends[i], begin = kept, end
 	}
-	c.values = c.values[:kept]
+	c.truncate(kept)
 	return nil
 }
 
@@ -426,10 +426,14 @@ func (a *arrowValues) values(c *cursor, of *ipcColumn, row, n int64) error {
 	}
 	return eachValue(c, of, row, n, func(i int64) error {
 		at := integerAt(b[i*width:], int(width), of.Dict.Signed)
-		if a.dict == nil || at < 0 || at >= int64(len(a.dict.values)) {
+		if a.dict == nil || at < 0 || at >= int64(a.dict.len()) {
 			return fmt.Errorf("value %d is not in its dictionary", at)
 		}
-		c.values = append(c.values, a.dict.values[at])
+		if c.isText() {
+			c.texts = append(c.texts, a.dict.texts[at])
+		} else {
+			c.bits, c.nulls = append(c.bits, a.dict.bits[at]), append(c.nulls, a.dict.nulls[at])
+		}
 		return nil
 	})
 }
@@ -442,7 +446,7 @@ func eachValue(c *cursor, of *ipcColumn, row, n int64, add func(i int64) error) 
 	}
 	for i := range n {
 		if valid != nil && !isSet(valid, row, i) {
-			c.values = append(c.values, parquet.Value{})
+			c.addNulls(1)
 			continue
 		}
 		if err := add(i); err != nil {
@@ -457,13 +461,11 @@ func (a *arrowValues) plain(c *cursor, of *ipcColumn, row, n int64) error {
 	if row < 0 || row+n > of.Rows {
 		return fmt.Errorf("it has %d rows", of.Rows)
 	}
-	first := len(c.values)
+	first := c.len()
 	var err error
 	switch of.Type {
 	case ipcNull:
-		for range n {
-			c.values = append(c.values, parquet.Value{})
-		}
+		c.addNulls(int(n))
 		return nil
 	case ipcText, ipcBinary, ipcLargeText, ipcLargeBinary:
 		err = a.texts(c, of, row, n)
@@ -473,7 +475,7 @@ func (a *arrowValues) plain(c *cursor, of *ipcColumn, row, n int64) error {
 		var b []byte
 		if b, err = of.Buffers[1].Read(row/8, (row+n+7)/8-row/8); err == nil {
 			for i := range n {
-				c.values = append(c.values, parquet.BooleanValue(isSet(b, row, i)))
+				c.addBits(truth(isSet(b, row, i)))
 			}
 		}
 	default:
@@ -488,7 +490,7 @@ func (a *arrowValues) plain(c *cursor, of *ipcColumn, row, n int64) error {
 	}
 	for i := range n {
 		if !isSet(valid, row, i) {
-			c.values[first+int(i)] = parquet.Value{}
+			c.setNull(first + int(i))
 		}
 	}
 	return nil
@@ -503,20 +505,28 @@ func numbers(c *cursor, of *ipcColumn, row, n int64) error {
 	}
 	for i := range int(n) {
 		at := b[i*width:]
-		var v parquet.Value
 		switch {
 		case of.Type != ipcFloat:
-			v = parquet.Int64Value(integerAt(at, width, of.Signed || of.Type != ipcInt))
+			c.bits = append(c.bits, integerAt(at, width, of.Signed || of.Type != ipcInt))
 		case width == 2:
-			v = parquet.FloatValue(halfFloat(binary.LittleEndian.Uint16(at)))
+			c.bits = append(c.bits, floatBits(halfFloat(binary.LittleEndian.Uint16(at))))
 		case width == 4:
-			v = parquet.FloatValue(math.Float32frombits(binary.LittleEndian.Uint32(at)))
+			c.bits = append(c.bits,
+				floatBits(math.Float32frombits(binary.LittleEndian.Uint32(at))))
 		default:
-			v = parquet.DoubleValue(math.Float64frombits(binary.LittleEndian.Uint64(at)))
+			c.bits = append(c.bits, int64(binary.LittleEndian.Uint64(at)))
 		}
-		c.values = append(c.values, v)
 	}
+	c.nulls = append(c.nulls, make([]bool, n)...)
 	return nil
+}
+
+// truth returns 1 for true.
+func truth(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // integerAt returns the integer in the first width bytes of b.
@@ -556,7 +566,7 @@ func (a *arrowValues) texts(c *cursor, of *ipcColumn, row, n int64) error {
 		return err
 	}
 	for i := range n {
-		c.keepText(b[ends[i]-first : ends[i+1]-first])
+		c.addText(b[ends[i]-first : ends[i+1]-first])
 	}
 	return nil
 }
@@ -572,7 +582,7 @@ func (a *arrowValues) views(c *cursor, of *ipcColumn, row, n int64) error {
 		v := b[i*viewBytes : (i+1)*viewBytes]
 		size := int64(binary.LittleEndian.Uint32(v))
 		if size <= inPlace {
-			c.keepText(v[4 : 4+size])
+			c.addText(v[4 : 4+size])
 			return nil
 		}
 		in := 2 + int64(binary.LittleEndian.Uint32(v[8:]))
@@ -583,7 +593,7 @@ func (a *arrowValues) views(c *cursor, of *ipcColumn, row, n int64) error {
 		if err != nil {
 			return err
 		}
-		c.keepText(t)
+		c.addText(t)
 		return nil
 	})
 }

@@ -35,9 +35,10 @@ type column struct {
 	unit time.Duration // of times
 	half bool          // the file has float32s in 16 bits
 	list bool
-	// present is the least definition level of an element of a list.
-	present int
-	what    string // of others: the type
+	// present is the least definition level of an element of a list, and full that of a value that
+	// is not null.
+	present, full int
+	what          string // of others: the type
 }
 
 // columnsOf lists the columns below a node of the schema. What is inside of a list goes by the name
@@ -57,7 +58,8 @@ func columnsOf(root *parquet.Column) (columns []column) {
 			path = append(path[:len(path):len(path)], c.Name())
 		}
 		if c.Leaf() {
-			columns = append(columns, leafColumn(c, strings.Join(path, "."), repeated, present))
+			columns = append(columns, leafColumn(c, strings.Join(path, "."), repeated, present,
+				level))
 		}
 		for _, child := range c.Columns() {
 			walk(child, path, level, repeated, present)
@@ -69,8 +71,8 @@ func columnsOf(root *parquet.Column) (columns []column) {
 	return columns
 }
 
-func leafColumn(c *parquet.Column, name string, repeated, present int) column {
-	col := column{name: name, leaf: c.Index(), list: repeated == 1, present: present}
+func leafColumn(c *parquet.Column, name string, repeated, present, full int) column {
+	col := column{name: name, leaf: c.Index(), list: repeated == 1, present: present, full: full}
 	col.setForm(c.Type())
 	if repeated > 1 {
 		col.form, col.what = others, "lists of lists"
@@ -114,21 +116,15 @@ func (c *column) setForm(t parquet.Type) {
 	}
 }
 
-// integer returns the value of a column of integers, or of numbers that are integers.
-func (c *column) integer(v parquet.Value) (n int64, ok bool) {
+// integer returns a value of a column of integers, or of numbers that are integers.
+func (c *column) integer(bits int64) (n int64, ok bool) {
 	switch c.form {
 	case integers, times:
-		if v.Kind() == parquet.Int32 {
-			return int64(v.Int32()), true
-		}
-		return v.Int64(), true
+		return bits, true
 	case unsigned:
-		if v.Kind() == parquet.Int32 {
-			return int64(v.Uint32()), true
-		}
-		return v.Int64(), v.Int64() >= 0
+		return bits, bits >= 0
 	case float32s, float64s:
-		x := c.double(v)
+		x := c.double(bits)
 		return int64(x), x == math.Trunc(x) && math.Abs(x) < 1<<53
 	}
 	return 0, false
@@ -156,55 +152,43 @@ func (c *column) seconds(n int64) int64 {
 	return s
 }
 
-// double returns the value of a column of numbers.
-func (c *column) double(v parquet.Value) float64 {
+// double returns a value of a column of numbers.
+func (c *column) double(bits int64) float64 {
 	switch c.form {
-	case float32s:
-		return float64(v.Float())
-	case float64s:
-		return v.Double()
-	case truths:
-		if v.Boolean() {
-			return 1
-		}
-		return 0
+	case float32s, float64s:
+		return math.Float64frombits(uint64(bits))
 	case unsigned:
-		if v.Kind() == parquet.Int64 {
-			return float64(v.Uint64())
-		}
+		return float64(uint64(bits))
 	}
-	n, _ := c.integer(v)
-	return float64(n)
+	return float64(bits)
 }
 
-// appendText writes a value as it would stand in a text file; nothing for one that is null.
-func (c *column) appendText(b []byte, v parquet.Value) []byte {
-	if v.IsNull() {
+// appendText writes value i as it would stand in a text file; nothing for one that is null.
+func (c *cursor) appendText(b []byte, i int) []byte {
+	if c.isText() {
+		return append(b, c.texts[i]...)
+	}
+	n := c.bits[i]
+	switch {
+	case c.nulls[i]:
 		return b
-	}
-	switch c.form {
-	case texts:
-		return append(b, v.ByteArray()...)
-	case truths:
-		return strconv.AppendBool(b, v.Boolean())
-	case times:
-		n, _ := c.integer(v)
+	case c.form == truths:
+		return strconv.AppendBool(b, n != 0)
+	case c.form == times:
 		return strconv.AppendInt(b, c.seconds(n), 10)
-	case unsigned:
-		if v.Kind() == parquet.Int64 {
-			return strconv.AppendUint(b, v.Uint64(), 10)
-		}
-	case float32s, float64s:
-		if n, ok := c.integer(v); ok { // as 7 and not 7.0: pandas makes ids with gaps numbers
-			return strconv.AppendInt(b, n, 10)
-		}
-		return strconv.AppendFloat(b, c.double(v), 'g', -1, 64)
-	case others:
-		return fmt.Appendf(b, "<%s>", c.what)
+	case c.form == unsigned:
+		return strconv.AppendUint(b, uint64(n), 10)
+	case c.form == integers:
+		return strconv.AppendInt(b, n, 10)
 	}
-	n, _ := c.integer(v)
-	return strconv.AppendInt(b, n, 10)
+	if n, ok := c.integer(n); ok { // as 7 and not 7.0: pandas makes ids with gaps numbers
+		return strconv.AppendInt(b, n, 10)
+	}
+	return strconv.AppendFloat(b, c.double(n), 'g', -1, 64)
 }
+
+// isText reports whether the values are texts, or shown as one.
+func (c *column) isText() bool { return c.form == texts || c.form == others }
 
 // isNumbers reports whether the values are numbers.
 func (c *column) isNumbers() bool { return c.form <= truths }
@@ -223,14 +207,23 @@ func (c *column) check(file string, kind input.Kind) error {
 }
 
 // convert makes a batch of the rows that were taken, or of the first of them: a text of a
-// dictionary may be in memory once and stand in every row.
+// dictionary may be in memory once and stand in every row. Rows are converted a column at a time;
+// if one is bad, one by one.
 func (r *Reader) convert(b *input.Batch) {
 	b.Reset(len(r.spec.Columns))
 	b.Buffer = b.Buffer[:0]
 	b.File, b.First, b.Unit = r.file.name, r.row, "row"
-	for ; r.at < r.taken && len(b.Buffer) < batchBytes; r.at++ {
-		bad := input.Bad{Line: r.row}
-		if r.columns(b, r.at, &bad) && r.vector(b, r.at, &bad) {
+	end, bad := r.textEnd(), input.Bad{}
+	if r.rowsOf(b, r.at, end, &bad) {
+		b.Rows = end - r.at
+		r.row += int64(end - r.at)
+		r.at = end
+		return
+	}
+	b.Truncate(r.dim)
+	for b.Buffer = b.Buffer[:0]; r.at < end; r.at++ {
+		bad = input.Bad{Line: r.row}
+		if r.rowsOf(b, r.at, r.at+1, &bad) {
 			b.Place(r.row)
 		} else {
 			b.Truncate(r.dim)
@@ -240,20 +233,56 @@ func (r *Reader) convert(b *input.Batch) {
 	}
 }
 
-// columns appends row i to the columns, or says what is wrong with it.
-func (r *Reader) columns(b *input.Batch, i int, bad *input.Bad) bool {
-	for k, want := range r.spec.Columns {
-		c, v := r.where[want.Field], &b.Columns[k]
-		if c.list {
-			v.Texts = append(v.Texts, r.listText(b, c, c.row(i)))
-			continue
+// textEnd returns up to which row texts are converted together.
+func (r *Reader) textEnd() (end int) {
+	var withText []*cursor
+	for _, want := range r.spec.Columns {
+		if c := r.where[want.Field]; c.isText() {
+			withText = append(withText, c)
 		}
-		value := c.values[i]
-		if !value.IsNull() && appendFast(v, want.Kind, c, value) {
-			continue
+	}
+	if len(withText) == 0 {
+		return r.taken
+	}
+	bytes := 0
+	for end = r.at; end < r.taken && bytes < batchBytes; end++ {
+		for _, c := range withText {
+			from, to := c.row(end)
+			for _, text := range c.texts[from:to] {
+				bytes += len(text)
+			}
 		}
+	}
+	return end
+}
+
+// rowsOf appends rows to a batch, or says what is wrong with one, with some of them appended.
+func (r *Reader) rowsOf(b *input.Batch, from, to int, bad *input.Bad) bool {
+	for k := range r.spec.Columns {
+		if !r.columnOf(b, k, from, to, bad) {
+			return false
+		}
+	}
+	return r.vectorOf(b, from, to, bad)
+}
+
+// columnOf appends rows to column k, or says what is wrong with one.
+func (r *Reader) columnOf(b *input.Batch, k, from, to int, bad *input.Bad) bool {
+	want, v := r.spec.Columns[k], &b.Columns[k]
+	c := r.where[want.Field]
+	if c.list {
+		for i := from; i < to; i++ {
+			v.Texts = append(v.Texts, r.listText(b, c, i))
+		}
+		return true
+	}
+	if c.convertFast(v, &want, from, to) {
+		return true
+	}
+	v.Truncate(b.Rows)
+	for i := from; i < to; i++ {
 		at := len(b.Buffer)
-		b.Buffer = c.appendText(b.Buffer, value)
+		b.Buffer = c.appendText(b.Buffer, i)
 		if !r.spec.Append(v, want, b.Buffer[at:len(b.Buffer):len(b.Buffer)], bad) {
 			return false
 		}
@@ -265,112 +294,65 @@ func (r *Reader) columns(b *input.Batch, i int, bad *input.Bad) bool {
 const ListSep = "\x1f"
 
 // listText returns a list as text: its elements, or at the head of a file their number in [].
-func (r *Reader) listText(b *input.Batch, c *cursor, values []parquet.Value) []byte {
+func (r *Reader) listText(b *input.Batch, c *cursor, row int) []byte {
 	at := len(b.Buffer)
+	from, to := c.row(row)
 	if r.head {
-		b.Buffer = fmt.Appendf(b.Buffer, "[%d]", len(values))
+		b.Buffer = fmt.Appendf(b.Buffer, "[%d]", to-from)
 		return b.Buffer[at:len(b.Buffer):len(b.Buffer)]
 	}
-	for i, v := range values {
-		if i > 0 {
+	for i := from; i < to; i++ {
+		if i > from {
 			b.Buffer = append(b.Buffer, ListSep...)
 		}
-		b.Buffer = c.appendText(b.Buffer, v)
+		b.Buffer = c.appendText(b.Buffer, i)
 	}
 	return b.Buffer[at:len(b.Buffer):len(b.Buffer)]
 }
 
-// appendFast appends values that need not be text first.
-func appendFast(v *input.Values, kind input.Kind, c *cursor, value parquet.Value) bool {
-	switch kind {
-	case input.ID, input.Reference:
-		if n, ok := c.integer(value); ok && n >= 0 && c.form != times {
-			v.IDs = append(v.IDs, uint64(n))
-			return true
-		}
-	case input.Int64, input.Float64, input.Truth:
-		n, ok := c.bits(kind, value)
-		if ok {
-			v.Integers, v.Nulls = append(v.Integers, n), append(v.Nulls, false)
-		}
-		return ok
-	case input.Moment:
-		n, ok := c.integer(value)
-		v.Integers = append(v.Integers, c.micros(n))
-		return ok
-	case input.Time:
-		n, ok := c.integer(value)
-		if c.form == times {
-			n = c.seconds(n)
-		}
-		if ok {
-			v.Integers = append(v.Integers, n)
-		}
-		return ok
-	case input.Float, input.Optional:
-		d := c.double(value)
-		if x := float32(d); c.isNumbers() && x-x == 0 &&
-			!(kind == input.Float && input.MayRound(d)) {
-			v.Floats = append(v.Floats, x)
-			return true
-		}
-	}
-	return false
-}
-
-// bits returns a value as 64 bits if the column is of a kind.
-func (c *column) bits(kind input.Kind, value parquet.Value) (n int64, ok bool) {
-	switch {
-	case kind == input.Int64 && c.form <= unsigned:
-		return c.integer(value)
-	case kind == input.Float64 && (c.form == float32s || c.form == float64s):
-		return int64(math.Float64bits(c.double(value))), true
-	case kind == input.Truth && c.form == truths:
-		return int64(c.double(value)), true
-	}
-	return 0, false
-}
-
-// row returns the value of row i, or the values of its list.
-func (c *cursor) row(i int) []parquet.Value {
+// row returns where the values of row i are.
+func (c *cursor) row(i int) (from, to int) {
 	switch {
 	case !c.list:
-		return c.values[i : i+1]
+		return i, i + 1
 	case i == 0:
-		return c.values[:c.ends[0]]
+		return 0, c.ends[0]
 	}
-	return c.values[c.ends[i-1]:c.ends[i]]
+	return c.ends[i-1], c.ends[i]
 }
 
-// vector appends row i to the vector, or says what is wrong with it.
-func (r *Reader) vector(b *input.Batch, i int, bad *input.Bad) bool {
-	for k, field := range r.spec.Vector {
-		c := r.where[field]
-		values := c.row(i)
-		if len(values) != r.dims[k] {
-			bad.What = fmt.Sprintf("column %q has a list of %d values, where others have %d",
-				c.name, len(values), r.dims[k])
-			return false
-		}
-		for _, value := range values {
-			x, ok := r.number(b, field, c, value, bad)
-			if !ok {
+// vectorOf appends rows to the vector, or says what is wrong with one.
+func (r *Reader) vectorOf(b *input.Batch, from, to int, bad *input.Bad) bool {
+	for row := from; row < to && len(r.spec.Vector) > 0; row++ {
+		for k, field := range r.spec.Vector {
+			c := r.where[field]
+			first, end := c.row(row)
+			if end-first != r.dims[k] {
+				bad.What = fmt.Sprintf("column %q has a list of %d values, where others have %d",
+					c.name, end-first, r.dims[k])
 				return false
 			}
-			b.Vector = append(b.Vector, x)
+			for i := first; i < end; i++ {
+				x, ok := r.number(b, field, c, i, bad)
+				if !ok {
+					return false
+				}
+				b.Vector = append(b.Vector, x)
+			}
 		}
 	}
 	return true
 }
 
-func (r *Reader) number(b *input.Batch, field int, c *cursor, value parquet.Value, bad *input.Bad) (
-	x float32, ok bool) {
-	if !value.IsNull() && c.isNumbers() {
-		if x := float32(c.double(value)); x-x == 0 {
+// number returns value i of a field of the vector.
+func (r *Reader) number(b *input.Batch, field int, c *cursor, i int, bad *input.Bad) (x float32,
+	ok bool) {
+	if c.isNumbers() && !c.nulls[i] {
+		if x := float32(c.double(c.bits[i])); x-x == 0 {
 			return x, true
 		}
 	}
 	at := len(b.Buffer)
-	b.Buffer = c.appendText(b.Buffer, value)
+	b.Buffer = c.appendText(b.Buffer, i)
 	return r.spec.Number(field, b.Buffer[at:], bad)
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// valuesRead are taken from a page at a time, and textsRead of texts: a batch has no more rows.
-const valuesRead, textsRead = 1024, 4096
-
 // parquetFile reads Parquet.
 type parquetFile struct {
 	name    string
@@ -135,13 +132,9 @@ func (t *parquetFile) openGroup(i int, cursors []*cursor) (rows int64, err error
 		if c.leaf >= len(chunks) {
 			return 0, fmt.Errorf("a row group has %d columns", len(chunks))
 		}
-		window := valuesRead
-		if c.form == texts {
-			window = min(textsRead, max(1, c.rows))
-		}
 		p := &pages{column: c.column, pages: chunks[c.leaf].Pages(),
 			ahead: newPageHeaders(t.disk, &t.file.Metadata().RowGroups[i].Columns[c.leaf]),
-			held:  &t.held, windows: window}
+			held:  &t.held}
 		if err := c.setGroup(p); err != nil {
 			return 0, err
 		}
@@ -151,94 +144,106 @@ func (t *parquetFile) openGroup(i int, cursors []*cursor) (rows int64, err error
 
 // pages reads the column of a row group, a page at a time.
 type pages struct {
-	column  *column
-	pages   parquet.Pages
-	ahead   *pageHeaders
-	held    *pageMemory
-	windows int // values that are taken from a page at a time
-	page    parquet.Page
-	bytes   int64 // of held: the page's and the dictionary's
-	reader  parquet.ValueReader
-	read    bool // all values of the page are in buffer
-	buffer  []parquet.Value
-	have    []parquet.Value // of buffer, not taken yet
-	ended   bool            // the row group has no more pages
+	column *column
+	pages  parquet.Pages
+	ahead  *pageHeaders
+	held   *pageMemory
+	page   parquet.Page
+	bytes  int64 // of held: the page's and the dictionary's
+	// levels of definition say which values of the page are there, and repeats which begin a row;
+	// nil where all do.
+	levels, repeats []byte
+	values          pageValues // those that are there
+	count, at       int        // values in the page, and of these the next to take
+	used            int        // the next one that is there
+	ended           bool       // the row group has no more pages
 }
 
-// fit returns how many of the next n rows have no more text than limit, at least one.
+// fit returns how many of the next n rows have no more text than limit, at least one. A batch ends
+// with a page.
 func (p *pages) fit(c *cursor, n, limit int) (int, error) {
 	if err := p.ensure(); err != nil {
 		return 0, err
 	}
-	rows, bytes := 0, 0
-	for _, v := range p.have {
-		if begins := !c.list || v.RepetitionLevel() == 0; begins {
+	rows, bytes, used := 0, 0, p.used
+	for i := p.at; i < p.count; i++ {
+		if begins := p.repeats == nil || p.repeats[i] == 0; begins {
 			if rows == n || rows > 0 && bytes > limit {
 				break
 			}
 			rows++
 		}
-		if !v.IsNull() {
-			bytes += len(v.ByteArray())
+		if p.isFull(i) {
+			bytes += len(p.values.text(used))
+			used++
 		}
 	}
 	return max(1, rows), nil
 }
 
+// isFull reports whether a value of the page is there.
+func (p *pages) isFull(i int) bool { return p.levels == nil || int(p.levels[i]) == p.column.full }
+
 // take reads n rows of the column.
 func (p *pages) take(c *cursor, n int) error {
-	if !c.list {
-		for len(c.values) < n {
-			if err := p.ensure(); err != nil {
-				return err
-			}
-			k := min(n-len(c.values), len(p.have))
-			c.keep(p.have[:k])
-			p.have = p.have[k:]
-		}
-		return nil
+	if c.list {
+		return p.takeLists(c, n)
 	}
+	for left := n; left > 0; {
+		if err := p.ensure(); err != nil {
+			return err
+		}
+		k := min(left, p.count-p.at)
+		left -= k
+		for end := p.at + k; p.at < end; {
+			first, full := p.at, p.isFull(p.at)
+			if p.at = end; p.levels != nil {
+				for p.at = first + 1; p.at < end && p.isFull(p.at) == full; p.at++ {
+				}
+			}
+			p.give(c, p.at-first, full)
+		}
+	}
+	return nil
+}
+
+// give appends the next n values, all of which are there or none.
+func (p *pages) give(c *cursor, n int, full bool) {
+	if !full {
+		c.addNulls(n)
+		return
+	}
+	p.values.add(c, p.used, p.used+n)
+	p.used += n
+}
+
+// takeLists reads n rows of lists.
+func (p *pages) takeLists(c *cursor, n int) error {
 	for begun := false; ; {
 		err := p.ensure()
 		switch {
 		case err == errEnded && len(c.ends) == n-1 && begun:
-			c.ends = append(c.ends, len(c.values))
+			c.ends = append(c.ends, c.len())
 			return nil
 		case err != nil:
 			return err
 		}
-		v := p.have[0]
-		if v.RepetitionLevel() == 0 { // the first of a row
+		if p.repeats[p.at] == 0 { // the first of a row
 			if begun {
-				c.ends = append(c.ends, len(c.values))
+				c.ends = append(c.ends, c.len())
 				if len(c.ends) == n {
 					return nil
 				}
 			}
 			begun = true
 		}
-		p.have = p.have[1:]
-		if v.DefinitionLevel() >= c.present {
-			c.keep([]parquet.Value{v})
+		if int(p.levels[p.at]) >= c.present {
+			p.give(c, 1, p.isFull(p.at))
 		}
-		if len(c.values) > listValuesMost {
+		p.at++
+		if c.len() > listValuesMost {
 			return input.Wrong(p.held.name, "write shorter lists",
 				"column %q has lists of more than %d values", c.name, listValuesMost)
-		}
-	}
-}
-
-// keep appends values to the batch's; their texts are copied, since their page goes.
-func (c *cursor) keep(values []parquet.Value) {
-	if c.form != texts {
-		c.values = append(c.values, values...)
-		return
-	}
-	for _, v := range values {
-		if v.IsNull() {
-			c.values = append(c.values, v)
-		} else {
-			c.keepText(v.ByteArray())
 		}
 	}
 }
@@ -248,39 +253,13 @@ var errEnded = errors.New("a row group has fewer values than it says")
 
 // ensure makes sure that there are values to take.
 func (p *pages) ensure() error {
-	for len(p.have) == 0 {
-		if p.read {
-			p.drop()
-		}
-		if p.reader == nil {
-			if err := p.nextPage(); err != nil {
-				return err
-			}
-		}
-		if p.buffer == nil {
-			p.buffer = make([]parquet.Value, p.windows)
-		}
-		n, err := p.reader.ReadValues(p.buffer)
-		p.have, p.read = p.buffer[:n], err == io.EOF
-		if p.column.half {
-			widen(p.have)
-		}
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("column %q: %w", p.column.name, err)
+	for p.at == p.count {
+		p.drop()
+		if err := p.nextPage(); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// widen makes halves, which are two bytes of their page, numbers of 32 bits.
-func widen(values []parquet.Value) {
-	for i, v := range values {
-		if !v.IsNull() {
-			x := halfFloat(binary.LittleEndian.Uint16(v.ByteArray()))
-			values[i] = parquet.FloatValue(x).Level(v.RepetitionLevel(), v.DefinitionLevel(),
-				v.Column())
-		}
-	}
 }
 
 // nextPage reads a page, if it and the pages of the other columns fit in memory.
@@ -310,21 +289,22 @@ func (p *pages) nextPage() error {
 	// The library keeps the page before until it has read this one.
 	p.held.free(p.bytes - bytes - p.ahead.dictionary)
 	p.bytes = bytes + p.ahead.dictionary
-	p.reader = p.page.Values()
+	p.levels, p.repeats = p.page.DefinitionLevels(), p.page.RepetitionLevels()
+	p.values, p.count = valuesOf(p.column, p.page), int(p.page.NumValues())
 	return nil
 }
 
 // drop gives a page back, of which nothing is waiting.
 func (p *pages) drop() {
-	parquet.Release(p.page)
-	p.page, p.reader, p.read = nil, nil, false
+	if p.page != nil {
+		parquet.Release(p.page)
+	}
+	p.page, p.values = nil, pageValues{}
+	p.levels, p.repeats, p.count, p.at, p.used = nil, nil, 0, 0, 0
 }
 
 func (p *pages) close() error {
-	p.have = nil
-	if p.page != nil {
-		p.drop()
-	}
+	p.drop()
 	p.held.free(p.bytes)
 	p.bytes = 0
 	return p.pages.Close()

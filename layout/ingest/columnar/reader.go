@@ -10,8 +10,6 @@ import (
 
 	"gdb/internal/bug"
 	"gdb/layout/ingest/input"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // batchRows is the largest number of rows in a batch, batchValues of values and batchBytes of bytes
@@ -44,9 +42,8 @@ type cursor struct {
 	group groupColumn // of the row group that is open; nil before the first
 	rows  int         // largest number in a batch
 
-	values []parquet.Value // of the batch, whatever the format is
-	ends   []int           // of lists: where each row's values end
-	arena  []byte          // of the texts of values
+	cells       // of the batch
+	ends  []int // of lists: where each row's values end
 }
 
 // groupColumn reads a column of a row group.
@@ -59,13 +56,9 @@ type groupColumn interface {
 }
 
 // reset makes room for the values of a batch.
-func (c *cursor) reset() { c.values, c.ends, c.arena = c.values[:0], c.ends[:0], c.arena[:0] }
-
-// keepText appends a text, of which it makes a copy.
-func (c *cursor) keepText(text []byte) {
-	at := len(c.arena)
-	c.arena = append(c.arena, text...)
-	c.values = append(c.values, parquet.ByteArrayValue(c.arena[at:len(c.arena):len(c.arena)]))
+func (c *cursor) reset() {
+	c.truncate(0)
+	c.ends, c.arena = c.ends[:0], c.arena[:0]
 }
 
 // setGroup goes on to another row group.

@@ -39,7 +39,7 @@ func sortAll(t testing.TB, opt Options, words []uint64) []uint64 {
 func TestWordsSortsLikeSlices(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		width := rapid.IntRange(1, WordsMax).Draw(rt, "width")
-		n := rapid.IntRange(0, 5000).Draw(rt, "records")
+		n := rapid.IntRange(0, 20000).Draw(rt, "records")
 		mask := rapid.SampledFrom([]uint64{0, 1, 0xff, 0x3fffff, 0x3fffff003fffff,
 			^uint64(0)}).Draw(rt, "mask")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))

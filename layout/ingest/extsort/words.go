@@ -1,9 +1,11 @@
 package extsort
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"gdb/internal/bug"
@@ -217,21 +219,64 @@ type record interface {
 const digitBits = 11
 
 // radixSort sorts a by its first key words and returns the sorted records, which are in a or in
-// scratch. Bits that are equal in all records cost nothing. Time: one pass per 11 bits that vary.
+// scratch. The first word mostly decides: records that are equal in it follow each other once it is
+// sorted by, and are put in order among themselves. key is 1 or all words, so that what is equal in
+// all of them is the same. Bits that are equal in all records cost nothing. Time: one pass per 11
+// bits of the first word that vary, and O(n log n) for n records that are equal in it.
 func radixSort[R record](a, scratch []R, key int) []R {
 	if isSorted(a, key) {
 		return a
 	}
-	scratch = scratch[:len(a)]
-	for word := key - 1; word >= 0; word-- {
-		for vary := varying(a, word); vary != 0; {
-			shift := bits.TrailingZeros64(vary)
-			radixPass(a, scratch, word, shift)
-			a, scratch = scratch, a
-			vary &^= (1<<digitBits - 1) << shift
+	a, scratch = sortWord(a, scratch[:len(a)], 0)
+	for first := 0; key > 1 && first < len(a); {
+		end := first + 1
+		for end < len(a) && a[end][0] == a[first][0] {
+			end++
 		}
+		if end > first+1 {
+			sortTies(a[first:end], scratch[first:end], key)
+		}
+		first = end
 	}
 	return a
+}
+
+// tiesMost is how many records that are equal in the first word are compared with each other: a
+// pass of many by a digit is cheaper.
+const tiesMost = 1 << 12
+
+// sortTies sorts records that are equal in the first word, in place.
+func sortTies[R record](a, scratch []R, key int) {
+	if len(a) <= tiesMost {
+		slices.SortFunc(a, func(x, y R) int {
+			for k := 1; k < key; k++ {
+				if x[k] != y[k] {
+					return cmp.Compare(x[k], y[k])
+				}
+			}
+			return 0
+		})
+		return
+	}
+	sorted := a
+	for word := key - 1; word > 0; word-- {
+		sorted, scratch = sortWord(sorted, scratch, word)
+	}
+	if &sorted[0] != &a[0] {
+		copy(a, sorted)
+	}
+}
+
+// sortWord sorts a by one word, keeping the order of those that are equal in it, and returns the
+// sorted records, which are in a or in scratch, and the other of the two.
+func sortWord[R record](a, scratch []R, word int) (sorted, other []R) {
+	for vary := varying(a, word); vary != 0; {
+		shift := bits.TrailingZeros64(vary)
+		radixPass(a, scratch, word, shift)
+		a, scratch = scratch, a
+		vary &^= (1<<digitBits - 1) << shift
+	}
+	return a, scratch
 }
 
 // isSorted reports whether records come in order already, as rows of arrays do.
