@@ -222,7 +222,8 @@ def gdb(graph, store, args, seed):
                 "hsage", "--node-embedding", str(args.vectors), "--fanout",
                 ",".join(map(str, args.fanout)), "--hidden", str(args.hidden), "--batch", str(args.batch),
                 "--lr", str(args.lr), "--weight-decay", str(args.weight_decay), "--dropout",
-                str(args.dropout), "--epochs", str(args.epochs)).splitlines()
+                str(args.dropout), "--epochs", str(args.epochs),
+                *(["--edge-features", args.edge_features] if args.edge_features else [])).splitlines()
     records, said = [json.loads(line) for line in lines], []
     number = {int(user): i for i, user in enumerate(graph.users)}
     for split in ("val", "test"):
@@ -249,6 +250,7 @@ def main():
         p.add_argument("--" + name, type=int, default=value)
     for name, value in (("lr", .01), ("weight-decay", 5e-4), ("dropout", .2)):
         p.add_argument("--" + name, type=float, default=value)
+    p.add_argument("--edge-features", default="")
     p.add_argument("source")
     args = p.parse_args()
     graph = Graph(args.source)

@@ -30,9 +30,19 @@ type Dense struct {
 	// read, and each pair of node and time stands there once; else Times is empty.
 	NodeIDs []NodeID
 	Times   []int64
-	// Nbrs are the sampled neighbors, parallel to ReprMap.
-	Nbrs []NodeID
+	// Nbrs are the sampled neighbors, parallel to ReprMap. Places are where these stand in their
+	// lists, if the sampler has Extras.Columns.
+	Nbrs   []NodeID
+	Places []Place
 }
+
+// Place is where an entry stands in a list of a node, of a typed store that of its relation: it is
+// entry number At of the list, from 0 on. Length is the number of entries that could be drawn, of a
+// list as of a time those that count.
+type Place struct{ At, Length uint32 }
+
+// placeBytes is the size of a Place, in bytes.
+const placeBytes = 8
 
 // Batch is what one training step reads. All slices belong to the batch and are valid until
 // Release.
@@ -113,7 +123,8 @@ func (b *Batch) HeapBytes() int64 {
 	d := &b.Dense
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
 		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(d.Types)+cap(d.Degrees)+
-		cap(d.WeightSums)+cap(b.Labels)+cap(b.Multi)+cap(b.Targets)+cap(d.Ends)+2*cap(d.Times))
+		cap(d.WeightSums)+cap(b.Labels)+cap(b.Multi)+cap(b.Targets)+cap(d.Ends)+2*cap(d.Times)+
+		2*cap(d.Places)+cap(d.Columns))
 }
 
 // mangle overwrites the batch in builds with invariants, so that a use after Release shows.
@@ -123,7 +134,7 @@ func (b *Batch) mangle() {
 		mem.BytesOf(d.NodeIDs), mem.BytesOf(d.NbrOffsets), mem.BytesOf(d.Nbrs),
 		mem.BytesOf(d.ReprMap), mem.BytesOf(d.Weights), mem.BytesOf(d.Types),
 		mem.BytesOf(d.Degrees), mem.BytesOf(d.WeightSums), mem.BytesOf(d.Times),
-		mem.BytesOf(d.Ends), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
+		mem.BytesOf(d.Ends), mem.BytesOf(d.Columns), mem.BytesOf(b.X), mem.BytesOf(b.Labels),
 		mem.BytesOf(b.Multi), mem.BytesOf(b.Targets)} {
 		bug.Mangle(s)
 	}

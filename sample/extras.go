@@ -8,10 +8,60 @@ import (
 	"gdb/layout/topology"
 )
 
+// Extras ask for more about a batch than nodes and neighbors. They are for samplers of one
+// direction.
+type Extras struct {
+	// Degrees asks for the lengths of the lists of all nodes of a batch, also of those of the last
+	// hop: for these, a paged reader reads blocks that nothing else needs.
+	Degrees bool
+	// EdgeWeights and EdgeTypes ask for the weights and types of the drawn edges. Sessions of the
+	// topology must be topology.AttributeReaders.
+	EdgeWeights, EdgeTypes bool
+	// WeightSums asks for the sum of the weights of each node's whole list, for all nodes of a
+	// batch: every entry of these lists is read. Sessions of the topology must be
+	// topology.ColumnReaders.
+	WeightSums bool
+	// Columns, if it is not nil, reads columns of the drawn edges, which may ask for the places of
+	// these: see Dense.Places. They are for samplers that draw each batch by itself.
+	Columns EdgeColumns
+}
+
+// EdgeColumns reads columns of edges. It may be used from any goroutine.
+type EdgeColumns interface {
+	// Width is how many columns there are.
+	Width() int
+	// Fill writes Dense.Columns of a batch, all else of which is there.
+	Fill(ctx context.Context, d *Dense) error
+}
+
+// NodeBytes returns how many bytes the extras take for each node of a batch.
+func (x Extras) NodeBytes() (n int64) {
+	for _, asked := range []bool{x.Degrees, x.WeightSums} {
+		if asked {
+			n += 4
+		}
+	}
+	return n
+}
+
+// EntryBytes returns how many bytes the extras take for each drawn neighbor.
+func (x Extras) EntryBytes() (n int64) {
+	for _, asked := range []bool{x.EdgeWeights, x.EdgeTypes} {
+		if asked {
+			n += 4
+		}
+	}
+	if x.Columns != nil {
+		n += placeBytes + 4*int64(x.Columns.Width())
+	}
+	return n
+}
+
 // checkExtras returns an error if the topology cannot read an extra that was asked for.
 func (s *Sampler) checkExtras() error {
 	lists := s.sides[0].lists
-	if _, ok := lists.(topology.AttributeReader); !ok && s.gathers() {
+	if _, ok := lists.(topology.AttributeReader); !ok &&
+		(s.gathers() || s.cfg.Columns != nil) {
 		return errors.New("sample: this topology cannot read the weights and types of edges")
 	}
 	if _, ok := lists.(topology.ColumnReader); !ok && s.cfg.WeightSums {
@@ -31,6 +81,11 @@ func (s *Sampler) gathersWeights() bool {
 
 // gatherExtras reads the weights and types of the drawn entries, whose positions are in loc.
 func (s *Sampler) gatherExtras(ctx context.Context, off []uint32) error {
+	if s.cfg.Columns != nil {
+		if err := s.gatherPlaces(ctx, off); err != nil {
+			return err
+		}
+	}
 	if !s.gathers() {
 		return nil
 	}
@@ -54,6 +109,25 @@ func (s *Sampler) gatherExtras(ctx context.Context, off []uint32) error {
 		return nil
 	}
 	return s.sides[0].lists.(topology.AttributeReader).GatherAttributes(ctx, off, s.loc, to)
+}
+
+// gatherPlaces finds the places of the drawn entries, whose positions are in loc.
+func (s *Sampler) gatherPlaces(ctx context.Context, off []uint32) error {
+	err := errors.Join(resize(&s.held, &s.places, len(s.nbrs)),
+		resize(&s.held, &s.at, len(s.nbrs)))
+	if err != nil {
+		return err
+	}
+	r := s.sides[0].lists.(topology.AttributeReader)
+	if err := r.GatherAttributes(ctx, off, s.loc, topology.Attributes{Places: s.at}); err != nil {
+		return err
+	}
+	for i, length := range s.deg {
+		for e := off[i]; e < off[i+1]; e++ {
+			s.places[e] = Place{At: s.at[e], Length: length}
+		}
+	}
+	return ctx.Err()
 }
 
 // nodeExtras writes to d the degrees and weight sums of its nodes' whole lists, if asked for.

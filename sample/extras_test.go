@@ -40,10 +40,13 @@ func edgeType(u, v NodeID) uint32 { return uint32(u*5+v*3) % 1000 }
 // and the draws stay the same.
 func TestExtras(t *testing.T) {
 	g := extrasGraph()
-	for bits := range 16 * 3 {
+	for bits := range 32 * 3 {
 		x := Extras{Degrees: bits&1 != 0, EdgeWeights: bits&2 != 0, EdgeTypes: bits&4 != 0,
 			WeightSums: bits&8 != 0}
-		c := Config{Fanout: []int{3, All, 40}, Seed: 9, Draw: Draw(bits / 16)}
+		if bits&16 != 0 {
+			x.Columns = placed{t, g}
+		}
+		c := Config{Fanout: []int{3, All, 40}, Seed: 9, Draw: Draw(bits / 32)}
 		plain := mustSampler(t, c, g)
 		c.Extras = x
 		s := mustSampler(t, c, g)
@@ -55,7 +58,7 @@ func TestExtras(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkExtras(t, g, &d, x, c.Draw == DrawWeighted)
-			d.Degrees, d.Types, d.WeightSums = nil, nil, nil
+			d.Degrees, d.Types, d.WeightSums, d.Columns = nil, nil, nil, nil
 			if c.Draw != DrawWeighted {
 				d.Weights = nil
 			}
@@ -79,6 +82,7 @@ func checkExtras(t *testing.T, g *sampletest.Graph, d *Dense, x Extras, weighted
 		{len(d.WeightSums), count(x.WeightSums, len(d.NodeIDs))},
 		{len(d.Weights), count(x.EdgeWeights || weighted, len(d.Nbrs))},
 		{len(d.Types), count(x.EdgeTypes, len(d.Nbrs))},
+		{len(d.Columns), count(x.Columns != nil, len(d.Nbrs))},
 	} {
 		if n.got != n.want {
 			t.Fatalf("%+v: an array of %d, want %d", x, n.got, n.want)
@@ -103,6 +107,29 @@ func checkExtras(t *testing.T, g *sampletest.Graph, d *Dense, x Extras, weighted
 			t.Fatalf("%+v: node %d: degree or sum is wrong", x, v)
 		}
 	}
+}
+
+// placed reads a column of which it knows nothing but the places of edges, which it checks.
+type placed struct {
+	t *testing.T
+	g *sampletest.Graph
+}
+
+func (placed) Width() int { return 1 }
+
+func (p placed) Fill(_ context.Context, d *Dense) error {
+	d.Columns = d.Columns[:0]
+	for i, v := range d.NodeIDs[d.NodeIDOffsets[1]:] {
+		list := p.g.List(v)
+		for e := d.NbrOffsets[i]; e < d.NbrOffsets[i+1]; e++ {
+			at := d.Places[e]
+			if int(at.Length) != len(list) || list[at.At] != d.Nbrs[e] {
+				p.t.Fatalf("edge %d of node %d is at %+v", e, v, at)
+			}
+			d.Columns = append(d.Columns, float32(at.At))
+		}
+	}
+	return nil
 }
 
 // unreadable has sessions that know nothing of what edges have.

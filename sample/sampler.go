@@ -42,41 +42,6 @@ type Config struct {
 	Budget *mem.Budget
 }
 
-// Extras ask for more about a batch than nodes and neighbors. They are for samplers of one
-// direction.
-type Extras struct {
-	// Degrees asks for the lengths of the lists of all nodes of a batch, also of those of the last
-	// hop: for these, a paged reader reads blocks that nothing else needs.
-	Degrees bool
-	// EdgeWeights and EdgeTypes ask for the weights and types of the drawn edges. Sessions of the
-	// topology must be topology.AttributeReaders.
-	EdgeWeights, EdgeTypes bool
-	// WeightSums asks for the sum of the weights of each node's whole list, for all nodes of a
-	// batch: every entry of these lists is read. Sessions of the topology must be
-	// topology.ColumnReaders.
-	WeightSums bool
-}
-
-// NodeBytes returns how many bytes the extras take for each node of a batch.
-func (x Extras) NodeBytes() (n int64) {
-	for _, asked := range []bool{x.Degrees, x.WeightSums} {
-		if asked {
-			n += 4
-		}
-	}
-	return n
-}
-
-// EntryBytes returns how many bytes the extras take for each drawn neighbor.
-func (x Extras) EntryBytes() (n int64) {
-	for _, asked := range []bool{x.EdgeWeights, x.EdgeTypes} {
-		if asked {
-			n += 4
-		}
-	}
-	return n
-}
-
 // hopsMost bounds the hops of a sample. After some ten hops, every node that can be reached has
 // been.
 const hopsMost = 64
@@ -138,8 +103,9 @@ func (c *Config) hops() int { return max(len(c.Fanout), len(c.LayerSize)) }
 // paged reader fetch all blocks of a hop at once. Nothing is allocated once the scratch memory has
 // grown to the size of a batch. It takes 8 bytes per sampled edge (16 over two directions), 12 per
 // node, 16 to 32 per node for the table, and a quarter to spare. Weights and types of edges take 4
-// bytes each more per sampled edge, and draws by weight or time 16 per neighbor that the fanouts of
-// the widest hop allow. Layers take 28 to 44 per neighbor of the widest frontier, drawn or not.
+// bytes each more per sampled edge, places of edges 12, and draws by weight or time 16 per neighbor
+// that the fanouts of the widest hop allow. Layers take 28 to 44 per neighbor of the widest
+// frontier, drawn or not.
 type Sampler struct {
 	cfg   Config
 	total uint64 // nodes of the graph
@@ -155,6 +121,7 @@ type Sampler struct {
 	chosen    []uint32   // scratch of draw.Choose, for large fanouts
 	selection *selection // nil unless neighbors are drawn by weight or time
 	layers    *layers    // nil unless layers are drawn
+	at        []uint32   // places of entries, with Extras.Columns
 	shift     []uint32   // by delta: a node's index in the Dense minus its index in nodes
 	seeded    Seeded     // of the batch, with a Seeding
 }
@@ -162,8 +129,8 @@ type Sampler struct {
 // growing is a batch under construction, in the order of discovery: seeds first. The nodes found at
 // hop h start in nodes at starts[h] (hop 0 finds the seeds). The neighbors of nodes[i] are
 // nbrs[off[i]:off[i+1]]. loc holds their positions in their lists until they are gathered, then
-// their indexes in nodes. weights and types belong to the edges to nbrs, and are empty unless asked
-// for.
+// their indexes in nodes. weights, types and places belong to the edges to nbrs, and are empty
+// unless asked for.
 type growing struct {
 	nodes   []NodeID
 	times   []int64 // of the nodes; empty without a Seeding
@@ -173,6 +140,7 @@ type growing struct {
 	loc     []uint32
 	weights []float32
 	types   []uint32
+	places  []Place
 }
 
 // side holds the lists of one direction, and what is drawn from them if there are two.
@@ -255,7 +223,7 @@ func (s *Sampler) shrink() (freed bool) {
 	if s.held.Bytes() == 0 {
 		return false
 	}
-	s.growing, s.deg, s.chosen = growing{}, nil, nil
+	s.growing, s.deg, s.chosen, s.at = growing{}, nil, nil, nil
 	s.front = frontier{numbers: s.front.numbers}
 	for i := range s.sides {
 		s.sides[i] = side{lists: s.sides[i].lists}
@@ -312,7 +280,7 @@ func (s *Sampler) begin(ctx context.Context, seeds []NodeID) error {
 		}
 	}
 	s.nbrs, s.loc = s.nbrs[:0], s.loc[:0]
-	s.weights, s.types = s.weights[:0], s.types[:0]
+	s.weights, s.types, s.places = s.weights[:0], s.types[:0], s.places[:0]
 	if s.layers != nil {
 		s.layers.most = 0
 	}
@@ -510,7 +478,10 @@ func (s *Sampler) assemble(ctx context.Context, d *Dense) error {
 		return err
 	}
 	d.Ends = append(d.Ends[:0], s.seeded.Ends...)
-	return s.nodeExtras(ctx, d)
+	if err := s.nodeExtras(ctx, d); err != nil || s.cfg.Columns == nil {
+		return err
+	}
+	return s.cfg.Columns.Fill(ctx, d)
 }
 
 // arrange writes the batch to d, outermost delta first, without degrees and weight sums. If nbrs is
@@ -523,6 +494,7 @@ func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 	d.Nbrs = mem.Resize(d.Nbrs, len(s.loc))
 	d.ReprMap = mem.Resize(d.ReprMap, len(s.loc))
 	d.Weights, d.Types = mem.Resize(d.Weights, len(s.weights)), mem.Resize(d.Types, len(s.types))
+	d.Places = mem.Resize(d.Places, len(s.places))
 	at := uint32(0)
 	for h := hops; h >= 0; h-- {
 		d.NodeIDOffsets[hops-h] = at
@@ -557,6 +529,9 @@ func (s *growing) arrange(ctx context.Context, shift []uint32, d *Dense) error {
 			}
 			if len(s.types) > 0 {
 				copy(d.Types[edge:], s.types[first:end])
+			}
+			if len(s.places) > 0 {
+				copy(d.Places[edge:], s.places[first:end])
 			}
 			relocate(d.ReprMap[edge:], s.loc[first:end], s.starts[:h+2], shift)
 			edge += end - first

@@ -114,6 +114,7 @@ func (c *checked) goOn(ctx context.Context) error {
 	if c.cfg.Normalize == "auto" || c.cfg.Normalize == old.Normalize {
 		c.cfg.Normalize, c.cfg.Scale = old.Normalize, old.Scale
 	}
+	c.cfg.EdgeScale = old.EdgeScale
 	c.cfg.Tune, c.cfg.Order, c.cfg.Grouped = old.Tune, old.Order, old.Grouped
 	c.loop.Note(c.cfg.Moved(&old))
 	if was := file.Config.Cache; was != old.Cache && c.cfg.Cache == old.Cache {
@@ -184,7 +185,7 @@ func resolve(c *Config, m *kv.Meta) error {
 			"and nodes of a typed store have one for each relation: leave it out", c.Means())
 	}
 	c.Resolve(m, task.KindOf(m.Labels, c.Loss))
-	if c.Timed() && c.Backend == backend.Auto {
+	if c.OneByOne() && c.Backend == backend.Auto {
 		c.Backend = backend.CPU
 	}
 	if c.Backend = cuda.Chosen(c.Backend, c.Devices()...); c.Backend == backend.CPU {

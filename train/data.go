@@ -23,6 +23,9 @@ func openData(ctx context.Context, c *checked) (*data, error) {
 	if err := d.in.openTimes(ctx, &c.cfg); err != nil {
 		return nil, err
 	}
+	if err := d.in.openEdgeColumns(ctx, &c.cfg); err != nil {
+		return nil, err
+	}
 	if d.nodes, err = loadSplits(ctx, c, d.in); err != nil {
 		return nil, err
 	}

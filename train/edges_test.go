@@ -63,8 +63,14 @@ func edgeConfigs() map[string]Config {
 		"weighted draws": func(c *Config) {
 			c.Sample, c.EdgeWeight = setting.SampleWeighted, true
 		},
-		"rgcn":   func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
-		"hsage":  func(c *Config) { c.Model = "hsage" },
+		"rgcn":  func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
+		"hsage": func(c *Config) { c.Model = "hsage" },
+		"columns": func(c *Config) {
+			c.EdgeFeatures, c.Before = []string{"weight", "degree"}, before(80)
+		},
+		"by relation, columns": func(c *Config) {
+			c.Model, c.EdgeFeatures = "hsage", []string{"degree"}
+		},
 		"latest": func(c *Config) { c.Sample = setting.SampleLatest },
 		"latest before, weights": func(c *Config) {
 			c.Sample, c.EdgeWeight, c.Before = setting.SampleLatest, true, before(60)
@@ -119,6 +125,9 @@ func TestEdgesAreReadTheSame(t *testing.T) {
 			for i := turn % 2; i < len(edgeWays); i += 2 {
 				w, now := edgeWays[i], c
 				w.set(&now)
+				if now.Cache == setting.CacheBelady && len(c.EdgeFeatures) > 0 {
+					continue // refused
+				}
 				s := mustBuild(t, graph())
 				interrupted(t, s, now)
 				t.Log(w.how)
@@ -199,6 +208,14 @@ func TestEdgesAreRefused(t *testing.T) {
 		{func(c *Config) { c.Aggregate, c.EdgeWeight = "max", true }, "--aggregate mean or sum"},
 		{func(c *Config) { c.Model, c.Aggregate = "rgcn", "sum" }, "leave it out"},
 		{func(c *Config) { c.Model, c.Bases = "rgcn", -1 }, "at least 1"},
+		{func(c *Config) { c.EdgeFeatures = []string{"weight"} }, "edges have no weights"},
+		{func(c *Config) { c.EdgeFeatures = []string{"cost"} }, `no column "cost": there are`},
+		{func(c *Config) { c.Model, c.EdgeFeatures = "gcn", []string{"degree"} },
+			"gcn reads no columns of edges: sage"},
+		{func(c *Config) { c.EvalMode, c.EdgeFeatures = "exact", []string{"degree"} },
+			"--eval-mode sampled"},
+		{func(c *Config) { c.Backend, c.EdgeFeatures = "cuda", []string{"degree"} },
+			"--edge-features does not go with --backend cuda"},
 	} {
 		c := testConfig()
 		tc.set(&c)
@@ -224,6 +241,7 @@ func TestUnused(t *testing.T) {
 	}{
 		{func(c *Config) {}, "edge weights, edge times, edge types"},
 		{func(c *Config) { c.EdgeWeight = true }, "edge times, edge types"},
+		{func(c *Config) { c.EdgeFeatures = []string{"weight"} }, "edge times, edge types"},
 		{func(c *Config) { c.Model = "rgcn" }, "edge weights, edge times"},
 		{func(c *Config) { c.Sample = setting.SampleWeighted }, "edge times, edge types"},
 		{func(c *Config) { c.Sample = setting.SampleLatest }, "edge weights, edge types"},

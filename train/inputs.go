@@ -65,6 +65,27 @@ func (in *inputs) openTimes(ctx context.Context, c *Config) error {
 	return nil
 }
 
+// openEdgeColumns opens the columns of edges that the model reads. What scales them is measured
+// once, on edges before the first seed that is not trained on.
+func (in *inputs) openEdgeColumns(ctx context.Context, c *Config) error {
+	if len(c.EdgeFeatures) == 0 {
+		return nil
+	}
+	columns, err := in.OpenEdgeColumns(ctx, c.EdgeFeatures)
+	if err == nil && c.EdgeScale == nil {
+		before := c.Before
+		if c.SplitTimes != nil {
+			before = &c.SplitTimes[0]
+		}
+		c.EdgeScale, err = columns.Measure(ctx, before)
+	}
+	if err != nil {
+		return fmt.Errorf("train: --edge-features: %w", err)
+	}
+	columns.Scale(c.EdgeScale)
+	return nil
+}
+
 // usualTrain and usualVal are the shares of the edges that train, and that train or validate, where
 // no times say so: the earliest.
 const usualTrain, usualVal = 0.8, 0.9

@@ -130,6 +130,9 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.openTimes(ctx, &t.cfg); err != nil {
 		return err
 	}
+	if err := t.in.openEdgeColumns(ctx, &t.cfg); err != nil {
+		return err
+	}
 	switch labels := m.Labels; {
 	case o.split != "":
 		if t.set, err = t.nodes(ctx, o.split); err != nil {

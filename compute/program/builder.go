@@ -61,6 +61,12 @@ func (b *Builder) Degrees() Value { return b.p.property(InvSqrtDegree, Nodes(b.h
 // EdgeWeights returns the weights of the entries of the layer's lists: (entries,1).
 func (b *Builder) EdgeWeights() Value { return b.p.property(EdgeWeight, Entries(b.Lists())) }
 
+// EdgeColumns returns the columns of the entries of the layer's lists, of which each has cols.
+func (b *Builder) EdgeColumns(cols int) Value {
+	b.p.columns = cols
+	return b.p.property(EdgeColumn, Entries(b.Lists()))
+}
+
 // InvListWeights returns 1/s of the nodes that have lists, s being the sum of the weights of the
 // entries that are in the list: sums of weighted rows times it are weighted means.
 func (b *Builder) InvListWeights() Value { return b.p.property(InvListWeight, Nodes(b.hop+1)) }
@@ -93,7 +99,7 @@ func (p *Program) property(k Property, rows Rows) Value {
 			return Value(i)
 		}
 	}
-	return p.new(value{rows: rows, cols: 1, role: roleHost, index: int(k)})
+	return p.new(value{rows: rows, cols: p.width(k), role: roleHost, index: int(k)})
 }
 
 // like appends an operation whose result has the shape of x.

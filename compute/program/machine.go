@@ -101,7 +101,7 @@ func (m *Machine) giveBatch() {
 		if rows := b.propertyRows(Property(k)); inBlock {
 			m.properties[k] = sent.View(x.first, rows, 1)
 		} else {
-			m.properties[k] = m.be.Host(x.of, rows, 1)
+			m.properties[k] = m.be.Host(x.of, rows, m.p.width(Property(k)))
 		}
 	}
 }

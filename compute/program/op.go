@@ -202,6 +202,7 @@ type Program struct {
 	memory   *memoryMap
 	lists    []listUse // that it reads
 	sorts    bool      // entries of lists by their types
+	columns  int       // of entries, that it reads
 }
 
 func newProgram(params *Params, layers int) *Program {

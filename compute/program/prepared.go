@@ -61,6 +61,7 @@ func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error 
 	if prog.sorts {
 		in = p.sorted.sort(in, prog, p.own.Segments[0])
 	}
+	p.sorted.count(prog.numbered(&p.own))
 	if in.Padded != nil {
 		p.sizes.Raise(in.Padded)
 	}
@@ -223,7 +224,7 @@ func (p *Prepared) inBlock(in *Input) (err error) {
 // propertyRows returns how many rows a property has that was computed, with zeros before it. Of
 // nodes that is as many as its padded rows; a batch without weights of nodes has none.
 func (p *Prepared) propertyRows(k Property) int {
-	return len(p.properties[k].of) + p.padding(propertyKinds[k].rows)
+	return len(p.properties[k].of)/p.program.width(k) + p.padding(propertyKinds[k].rows)
 }
 
 // padding returns how many rows of a value are padding.
@@ -232,7 +233,7 @@ func (p *Prepared) padding(r Rows) int { return p.sizes.Of(r) - p.own.Of(r) }
 // listSizes returns the sizes of lists as the program reads them.
 func (p *Prepared) listSizes(l listUse) (s backend.ListSizes) {
 	s.Lists, s.Entries = p.sizes.Of(l.has()), p.sizes.Of(Entries(l.List))
-	s.At = l.Hop == 0 && p.program.inPlace && l.of != toNodes && !l.ends()
+	s.At = l.Hop == 0 && p.program.inPlace && l.of != toNodes && !l.ends() && !l.Itself
 	if l.transposed {
 		s.Rows, s.Weights = p.sizes.Of(l.reads()), l.entries
 	}
@@ -255,7 +256,7 @@ func (p *Prepared) write(to *backend.Lists, l listUse, in *Input) {
 	clear(to.Idx[:padEntries])
 	offs, idx := to.Off[padLists:], to.Idx[padEntries:]
 	shift := uint32(p.padding(Nodes(l.Hop))) - base
-	if l.of == toNodes {
+	if l.of == toNodes || l.Itself {
 		shift = -off[0]
 	}
 	switch {

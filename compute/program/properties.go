@@ -55,6 +55,8 @@ func (c *measures) values(k Property, in *Input) []float32 {
 		return mem.View[float32](mem.BytesOf(d.Types))
 	case TypeShare:
 		return c.typeShares(d)
+	case EdgeColumn:
+		return d.Columns
 	case NodeType:
 		c.types = mem.Resized(c.types, len(in.Nodes))
 		NodeTypes(c.types, in.Nodes, in.Types)

@@ -74,7 +74,9 @@ type List struct {
 	Hop int
 	// Loops adds to each list an entry for its own node.
 	Loops bool
-	of    listsOf
+	// Itself says that the rows which lists name are not of nodes: an entry names its own.
+	Itself bool
+	of     listsOf
 }
 
 // listsOf says what lists are of.
@@ -95,6 +97,12 @@ func (l List) ToSegments() List { return List{Hop: l.Hop, of: toSegments} }
 // ToNodes returns a list for each node: of the Segments of its entries.
 func (l List) ToNodes() List { return List{Hop: l.Hop, of: toNodes} }
 
+// OfEntries returns the same lists, of rows of the entries instead of nodes.
+func (l List) OfEntries() List {
+	l.Itself = true
+	return l
+}
+
 // ToEnd returns a list for each edge of Items: of its first end, or of its second, among the nodes
 // that l reads.
 func (l List) ToEnd(second bool) List {
@@ -109,8 +117,11 @@ func (l List) ends() bool { return l.of == toFirst || l.of == toSecond }
 
 // reads returns the rows that lists number, and has what there is a list for each of.
 func (l List) reads() Rows {
-	if l.of == toNodes {
+	switch {
+	case l.of == toNodes:
 		return Segments(l.Hop)
+	case l.Itself:
+		return Entries(l)
 	}
 	return Nodes(l.Hop)
 }
@@ -131,6 +142,9 @@ func (l List) WithLoops() List { return List{Hop: l.Hop, Loops: true} }
 // String names the lists as a printed program does.
 func (l List) String() string {
 	switch {
+	case l.Itself:
+		l.Itself = false
+		return l.String() + " of entries"
 	case l.Loops:
 		return fmt.Sprintf("hop%d+loops", l.Hop)
 	case l.of == toSegments:

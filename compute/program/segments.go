@@ -19,6 +19,7 @@ type segments struct {
 
 	dense                     dense.Lists
 	nbrs, kinds, rows, weight []uint32
+	columns                   []float32
 }
 
 // sort returns the batch, which has count segments, with the entries of each list in the order of
@@ -43,13 +44,17 @@ func (s *segments) sort(in *Input, p *Program, count int) *Input {
 		}
 	}
 	s.of[lists], s.off[n] = n, uint32(entries)
-	if len(s.numbers) < count {
-		s.numbers = mem.Resized(s.numbers, count)
+	return s.permuted(in, p)
+}
+
+// count makes room for the first numbers.
+func (s *segments) count(n int) {
+	if len(s.numbers) < n {
+		s.numbers = mem.Resized(s.numbers, n)
 		for i := range s.numbers {
 			s.numbers[i] = uint32(i)
 		}
 	}
-	return s.permuted(in, p)
 }
 
 // sortByType numbers the entries from first on in the order of their types, and of their numbers.
@@ -86,6 +91,13 @@ func (s *segments) permuted(in *Input, p *Program) *Input {
 		weights := mem.View[uint32](mem.BytesOf(in.Dense.Weights))
 		s.dense.Weights = mem.View[float32](mem.BytesOf(s.moved(&s.weight, weights)))
 	}
+	if n := p.columns; n > 0 {
+		s.columns = mem.Resized(s.columns, n*len(s.order))
+		for k, e := range s.order {
+			copy(s.columns[k*n:][:n], in.Dense.Columns[int(e)*n:])
+		}
+		s.dense.Columns = s.columns
+	}
 	if p.inPlace {
 		to.Rows = s.moved(&s.rows, in.Rows)
 	}
@@ -103,13 +115,17 @@ func (s *segments) moved(to *[]uint32, from []uint32) []uint32 {
 // listed returns where lists of a hop begin among entries, with the end, and what all entries name.
 func (s *segments) listed(l List, d *dense.Lists) (off, names []uint32) {
 	first := d.NodeIDOffsets[l.Hop+1] - d.NodeIDOffsets[1]
+	names = d.ReprMap
+	if l.Itself {
+		names = s.numbers[:len(names)]
+	}
 	switch l.of {
 	case toSegments:
-		return s.off[s.of[first]:], d.ReprMap
+		return s.off[s.of[first]:], names
 	case toNodes:
 		return s.of[first:], s.numbers[:len(s.types)]
 	}
-	return d.NbrOffsets[first:], d.ReprMap
+	return d.NbrOffsets[first:], names
 }
 
 // words returns the memory, in words of 4 bytes.
@@ -118,22 +134,33 @@ func (s *segments) words() (n int) {
 		s.weight} {
 		n += cap(x)
 	}
+	return n + cap(s.columns)
+}
+
+// numbered returns how many rows the program numbers that lists name one after the other.
+func (p *Program) numbered(s *Sizes) (n int) {
+	if p.sorts {
+		n = s.Segments[0]
+	}
+	if p.columns > 0 && len(s.Entries) > 0 {
+		n = max(n, s.Entries[0])
+	}
 	return n
 }
 
 // sortWords returns how many words of 4 bytes sorted entries take for a batch of such sizes.
 func (p *Program) sortWords(s *Sizes) int {
 	if !p.sorts {
-		return 0
+		return p.numbered(s)
 	}
-	each := 2
+	each := 2 + p.columns
 	for _, moved := range []bool{p.Reads(EdgeType) || p.Reads(TypeShare), p.Reads(EdgeWeight),
 		p.inPlace} {
 		if moved {
 			each++
 		}
 	}
-	return each*s.Entries[0] + 3*s.Segments[0] + 1 + s.Nodes[1] + 1
+	return each*s.Entries[0] + 2*s.Segments[0] + p.numbered(s) + 1 + s.Nodes[1] + 1
 }
 
 // countSegments counts the segments of the lists of each hop: none where no list has an entry.

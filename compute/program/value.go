@@ -68,6 +68,8 @@ const (
 	SegmentType
 	// Inside is Halo.Inside.
 	Inside
+	// EdgeColumn has the columns of each entry: dense.Lists.Columns.
+	EdgeColumn
 
 	properties = iota
 )
@@ -90,6 +92,15 @@ var propertyKinds = [properties]struct {
 	NodeType:      {"type of node", Nodes(0), true},
 	SegmentType:   {"type of segment", Segments(0), false},
 	Inside:        {"inside", Nodes(1), false},
+	EdgeColumn:    {"columns", Entries(List{}), false},
+}
+
+// width returns how many columns a property has.
+func (p *Program) width(k Property) int {
+	if k == EdgeColumn {
+		return max(1, p.columns)
+	}
+	return 1
 }
 
 // perEntry reports whether a property belongs to entries, and not to nodes.

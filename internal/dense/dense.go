@@ -21,6 +21,9 @@ type Lists struct {
 	// asked for. Types are the numbers of the edges' types, if they were asked for.
 	Weights []float32
 	Types   []uint32
+	// Columns are what models read of each edge besides, as many values for each of ReprMap; empty
+	// for none.
+	Columns []float32
 	// Degrees are the lengths of the whole lists of all nodes, if they were asked for.
 	Degrees []uint32
 	// WeightSums are the sums of the weights of these lists, if they were asked for.

@@ -64,7 +64,7 @@ func TestAsOfIsTheListOfThatTime(t *testing.T) {
 					left[i] = asOf(all[nodes[i]], times[i], window)
 				}
 				ses.AsOf(times)
-				checkPlaces(rt, ses, nodes, left)
+				checkPlaces(rt, ses, all, nodes, left)
 			}
 			ses.Release()
 			if err := topo.Close(); err != nil {
@@ -77,8 +77,9 @@ func TestAsOfIsTheListOfThatTime(t *testing.T) {
 	})
 }
 
-// checkPlaces reads the list at each place of a frontier whole, last entry first.
-func checkPlaces(rt *rapid.T, ses topology.Session, nodes []layout.NodeID,
+// checkPlaces reads the list at each place of a frontier whole, last entry first, and where its
+// entries are in whole lists.
+func checkPlaces(rt *rapid.T, ses topology.Session, whole [][]listfile.Edge, nodes []layout.NodeID,
 	want [][]listfile.Edge) {
 	deg := make([]uint32, len(nodes))
 	if err := ses.Degrees(context.Background(), nodes, deg); err != nil {
@@ -98,8 +99,17 @@ func checkPlaces(rt *rapid.T, ses topology.Session, nodes []layout.NodeID,
 	if err := ses.Gather(context.Background(), off, pos, out); err != nil {
 		rt.Fatal(err)
 	}
+	at := make([]uint32, len(pos))
+	err := ses.(topology.AttributeReader).GatherAttributes(context.Background(), off, pos,
+		topology.Attributes{Places: at})
+	if err != nil {
+		rt.Fatal(err)
+	}
 	for i, l := range want {
 		for k, e := range l {
+			if p := at[off[i+1]-1-uint32(k)]; whole[nodes[i]][p] != e {
+				rt.Fatalf("place %d, node %d, entry %d is at %d", i, nodes[i], k, p)
+			}
 			if got := out[off[i+1]-1-uint32(k)]; got != e.Nbr {
 				rt.Fatalf("place %d, node %d, entry %d: %d, want %d", i, nodes[i], k, got, e.Nbr)
 			}

@@ -15,23 +15,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// checkAttributes compares what runs parallel to some entries with what is in memory.
-func checkAttributes(t fatal, s topology.Session, g *layouttest.Graph, lists [][]listfile.Edge,
-	nodes []layout.NodeID, r *rand.Rand) {
+// checkAttributes compares what runs parallel to some entries with what is in memory: lists are
+// what the session reads of whole ones.
+func checkAttributes(t fatal, s topology.Session, g *layouttest.Graph, lists,
+	whole [][]listfile.Edge, nodes []layout.NodeID, r *rand.Rand) {
 	t.Helper()
 	ctx, deg := context.Background(), make([]uint32, len(nodes))
 	if err := s.Degrees(ctx, nodes, deg); err != nil {
 		t.Fatalf("degrees: %v", err)
 	}
-	off, pos, want := []uint32{0}, []uint32{}, []listfile.Edge{}
+	off, pos, want, owner := []uint32{0}, []uint32{}, []listfile.Edge{}, []layout.NodeID{}
 	for _, v := range nodes {
 		for range min(len(lists[v]), 1+r.IntN(12)) {
 			p := r.IntN(len(lists[v]))
-			pos, want = append(pos, uint32(p)), append(want, lists[v][p])
+			pos, want, owner = append(pos, uint32(p)), append(want, lists[v][p]), append(owner, v)
 		}
 		off = append(off, uint32(len(pos)))
 	}
-	var to topology.Attributes
+	to := topology.Attributes{Places: make([]uint32, len(pos))}
 	if g.Weighted {
 		to.Weights = make([]float32, len(pos))
 	}
@@ -43,6 +44,9 @@ func checkAttributes(t fatal, s topology.Session, g *layouttest.Graph, lists [][
 			t.Fatalf("attributes: %v", err)
 		}
 		for i, e := range want {
+			if got := whole[owner[i]][to.Places[i]]; got != e {
+				t.Fatalf("entry %d is at %d, which is %v, want %v", i, to.Places[i], got, e)
+			}
 			if g.Weighted && to.Weights[i] != e.Weight {
 				t.Fatalf("entry %d weighs %v, want %v", i, to.Weights[i], e.Weight)
 			}
@@ -50,6 +54,7 @@ func checkAttributes(t fatal, s topology.Session, g *layouttest.Graph, lists [][
 				t.Fatalf("entry %d is of type %d, want %d", i, to.Types[i], e.Type)
 			}
 		}
+		clear(to.Places)
 		clear(to.Weights)
 		clear(to.Types)
 		got := make([]layout.NodeID, len(pos))

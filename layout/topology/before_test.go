@@ -60,7 +60,7 @@ func TestBeforeIsTheGraphOfEarlierEdges(t *testing.T) {
 			checkSession(rt, ses, left, nodes, r)
 			checkLists(rt, ses, &g, left, nodes[:min(len(nodes), 50)])
 			checkColumns(rt, ses, &g, left, nodes, r)
-			checkAttributes(rt, ses, &g, left, nodes, r)
+			checkAttributes(rt, ses, &g, left, all, nodes, r)
 			checkSession(rt, ses, left, nodes[:len(nodes)/2], r)
 			ses.Release()
 			twice := topology.Before(topology.Before(under, limit, budget), limit/2, budget)

@@ -103,7 +103,7 @@ func (l *blockLists) Columns(ctx context.Context, want Columns, fn func(p Part) 
 // GatherAttributes decodes the attributes of entries.
 func (l *blockLists) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
-	if err := to.lacks(l.f); err != nil {
+	if err := to.lacks(l.f); err != nil || !to.place(off, pos) {
 		return err
 	}
 	var steps pace.Steps

@@ -122,6 +122,15 @@ func (s *residentSession[P]) Columns(ctx context.Context, want Columns,
 type Attributes struct {
 	Weights []float32
 	Types   []uint32 // numbers of the edges' types
+	Places  []uint32 // positions in whole lists, whatever entries of them the session reads
+}
+
+// place writes Places, given positions in whole lists, and reports whether more is asked for.
+func (a *Attributes) place(off, pos []uint32) (more bool) {
+	if a.Places != nil {
+		copy(a.Places[off[0]:off[len(off)-1]], pos[off[0]:])
+	}
+	return a.Weights != nil || a.Types != nil
 }
 
 // AttributeReader is a Session that can read attributes of entries. Sessions of all readers are;
@@ -185,7 +194,7 @@ func (a *Attributes) take(s *listfile.Shape, b *listfile.Block, p *listfile.Part
 // the blocks of lists found there are read here.
 func (s *pagedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
-	if err := to.lacks(s.p.f); err != nil {
+	if err := to.lacks(s.p.f); err != nil || !to.place(off, pos) {
 		return err
 	}
 	if err := s.findUncached(ctx); err != nil {
@@ -222,6 +231,9 @@ func (s *residentSession[P]) GatherAttributes(ctx context.Context, off, pos []ui
 	}
 	if to.Types != nil && r.arenas[3] == nil {
 		return errors.New("layout: this reader was opened without the types of edges")
+	}
+	if !to.place(off, pos) {
+		return ctx.Err()
 	}
 	for i, at := range s.start {
 		lo, hi := off[i], off[i+1]

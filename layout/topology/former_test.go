@@ -103,7 +103,7 @@ func TestFormerLayout(t *testing.T) {
 			topo := mustTopology(t, s, layout.In, opt)
 			ses := topo.NewSession()
 			checkSession(t, ses, lists, nodes, r)
-			checkAttributes(t, ses, &g, lists, nodes, r)
+			checkAttributes(t, ses, &g, lists, lists, nodes, r)
 			checkPart(t, ses, &g, lists, r)
 			ses.Release()
 		}

@@ -220,6 +220,9 @@ func (s *joinedSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 			to.Weights[e] = s.weights[k]
 		}
 	}
+	if to.Places != nil {
+		return errors.New("layout: places of entries are those in the list of a relation")
+	}
 	if to.Types != nil {
 		for i, r := range s.relations {
 			for _, e := range s.place[s.off[i]:s.off[i+1]] {

@@ -194,7 +194,7 @@ func TestReadersAgree(t *testing.T) {
 				if g.Weighted || g.Timed {
 					checkColumns(rt, ses, &g, lists, nodes, r)
 				}
-				checkAttributes(rt, ses, &g, lists, nodes, r)
+				checkAttributes(rt, ses, &g, lists, lists, nodes, r)
 				checkSession(rt, ses, lists, nodes[:len(nodes)/2], r)
 				checkPart(rt, ses, &g, lists, r)
 				ses.Release()

@@ -93,9 +93,9 @@ func (s *stagedRows) Absent(nodes, to []sample.NodeID) []sample.NodeID {
 }
 
 // Passes reports whether batches of the source can be drawn in passes. They cannot if layers are
-// drawn, which need sums over all lists of a batch, or if edges are cut off at a time, which is
-// found list by list.
+// drawn, which need sums over all lists of a batch, if edges are cut off at a time, which is found
+// list by list, or if columns of edges are read, batch by batch.
 func (s *Source) Passes() bool {
 	return s.Meta.Coded && len(s.LayerSize) == 0 && s.Before == nil &&
-		s.Seeding == nil
+		s.Seeding == nil && s.Columns == nil
 }

@@ -132,11 +132,14 @@ func (s *Source) EntryBytes() int64 {
 
 // DrawBytes returns the bytes that a sampler takes to draw a neighbor, besides what it keeps. A cut
 // at a time takes 12 bytes per entry and 8 per node of a frontier; frontiers have no more nodes
-// than the batch has neighbors, except for the seeds.
+// than the batch has neighbors, except for the seeds. Columns of edges are read of all of a batch.
 func (s *Source) DrawBytes() int64 {
 	bytes := s.Draw.ChooseBytes()
 	if s.Before != nil {
 		bytes += 12 + 8
+	}
+	if s.Columns != nil {
+		bytes += edgeColumnsBytes
 	}
 	return bytes
 }

@@ -204,6 +204,9 @@ func (s *session) GatherAttributes(ctx context.Context, off, pos []uint32,
 	case to.Types != nil && s.g.Types == nil:
 		return fmt.Errorf("sampletest: %w", topology.ErrNoTypes)
 	}
+	if to.Places != nil {
+		copy(to.Places[off[0]:off[len(off)-1]], pos[off[0]:])
+	}
 	for i, a := range s.first {
 		for e := off[i]; e < off[i+1]; e++ {
 			if to.Weights != nil {

@@ -8,6 +8,7 @@ import (
 	"gdb/kv"
 	"gdb/layout/rowfile"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/train/setting"
 )
 
@@ -122,8 +123,8 @@ func (c Chosen) ResolveEval() {
 		return
 	}
 	c.EvalMode = "exact"
-	architecture, err := Find(c.Model)
-	if c.Timed() || err == nil && (&Spec{Architecture: architecture}).SampledOnly() {
+	a, err := Find(c.Model)
+	if c.Timed() || err == nil && (&Spec{Architecture: a, Options: c.Options}).SampledOnly() {
 		c.EvalMode = setting.EvalSampled
 	}
 }
@@ -143,8 +144,8 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 		return errors.New("train: --model " + c.Model + " is computed on the CPU alone so far, " +
 			"rgcn where nodes have types: --backend cpu")
 	case spec.SampledOnly() && c.EvalMode != setting.EvalSampled:
-		return errors.New("train: --model " + c.Model + " is evaluated on sampled neighbors " +
-			"alone so far: --eval-mode sampled")
+		return errors.New("train: --model hgt, and models that read columns of edges (--edge-" +
+			"features), are evaluated on sampled neighbors alone so far: --eval-mode sampled")
 	case c.EdgeWeight && !m.Weighted:
 		return errors.New("train: --edge-weight: the edges of this store have no weights: ingest " +
 			"with weights (--weight-col), or leave the flag out")
@@ -211,7 +212,8 @@ func (c Chosen) fitTypes(m *kv.Meta) {
 func (c Chosen) Unused(m *kv.Meta) (names []string) {
 	spec := c.Spec(c.Dims(c.Precomputed().Parts(), 1))
 	reads := spec.Extras()
-	if m.Weighted && !c.EdgeWeight && c.Sample != setting.SampleWeighted {
+	if m.Weighted && !c.EdgeWeight && !slices.Contains(c.EdgeFeatures, loader.EdgeWeight) &&
+		c.Sample != setting.SampleWeighted {
 		names = append(names, "edge weights")
 	}
 	if m.Timestamped && c.Sample != setting.SampleLatest && c.Before == nil &&

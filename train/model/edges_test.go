@@ -35,6 +35,9 @@ func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *
 	}
 	m.Params().Init(be, 4)
 	c := sample.Config{Fanout: slices.Repeat([]int{sample.All}, s.Layers()), Extras: s.Extras()}
+	if n := len(s.EdgeFeatures); n > 0 {
+		c.Columns = plantedColumns(n)
+	}
 	if s.LayerWise {
 		c.Fanout, c.LayerSize = nil, slices.Repeat([]int{1000}, s.Layers())
 	}
@@ -62,6 +65,27 @@ func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *
 	logits = make([]float32, y.Len())
 	be.Read(logits, y)
 	return logits, m
+}
+
+// plantedColumns are columns of edges that follow from their place.
+type plantedColumns int
+
+func (n plantedColumns) Width() int { return int(n) }
+
+func (n plantedColumns) of(node sample.NodeID, at, k int) float32 {
+	return float32(math.Sin(float64(int(node)*31 + at*7 + k)))
+}
+
+func (n plantedColumns) Fill(_ context.Context, d *sample.Dense) error {
+	d.Columns = d.Columns[:0]
+	for i, v := range d.NodeIDs[d.NodeIDOffsets[1]:] {
+		for e := d.NbrOffsets[i]; e < d.NbrOffsets[i+1]; e++ {
+			for k := range int(n) {
+				d.Columns = append(d.Columns, n.of(v, int(d.Places[e].At), k))
+			}
+		}
+	}
+	return nil
 }
 
 // featuresOf returns the features of a node.
@@ -134,12 +158,15 @@ func TestWeightsAreRepetitions(t *testing.T) {
 	}
 }
 
-// TestRelations compares rgcn and hsage with their definition, relation by relation.
+// TestRelations compares rgcn, hsage and sage with their definition, relation by relation.
 func TestRelations(t *testing.T) {
 	const relations = 4
 	g, _ := repeated()
 	g.Classify(relations, 5)
-	for _, s := range []*Spec{{Architecture: rgcn{}, Options: setting.Options{Bases: 1}},
+	columns := setting.Options{EdgeFeatures: []string{"weight", "price", "degree"}}
+	for _, s := range []*Spec{{Architecture: sage{}}, {Architecture: sage{}, Options: columns},
+		{Architecture: hsage{}, Options: columns},
+		{Architecture: rgcn{}, Options: setting.Options{Bases: 1}},
 		{Architecture: rgcn{}, Options: setting.Options{Bases: 3}}, {Architecture: rgcn{}},
 		{Architecture: rgcn{}, Options: setting.Options{Bases: 3, NodeTypes: []int{0, 4, 200},
 			TypeWidths: []int{6, 2, 5}}},
@@ -147,6 +174,9 @@ func TestRelations(t *testing.T) {
 			NodeTypes: []int{0, 4, 4, 200}, TypeWidths: []int{6, 0, 2, 5},
 			RelationSources: []int{3, 0, 2, 1}}}} {
 		s.Dims, s.Relations = []int{6, 8, 3}, relations
+		if s.Name() == "sage" {
+			s.Relations = 1
+		}
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -196,6 +226,9 @@ func stacked(stack []float32, parts []int, cols int) func(kind, i, o int) float3
 // relation.
 func (m *Model) relationWeight(l int) func(kind, r, i, o int) (sum float32) {
 	out, n := m.spec.Dims[l+1], m.spec.bases()
+	if w := m.weights(l, "neighbors"); w != nil {
+		return func(_, _, i, o int) float32 { return w[i*out+o] }
+	}
 	stack, coefficients := m.weights(l, "relations"), m.weights(l, "coefficients")
 	if stack != nil {
 		of := stacked(stack, m.spec.relationParts(l), out)
@@ -221,10 +254,11 @@ func (m *Model) kinds(l, v int) (kind, matrix int) {
 	return int(kinds[0]), int(kinds[0])
 }
 
-// relational computes a layer of rgcn or hsage for all nodes.
+// relational computes a layer of rgcn, hsage or sage for all nodes.
 func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]float32) {
 	out, weight := m.spec.Dims[l+1], m.relationWeight(l)
 	self, bias := stacked(m.weights(l, "self"), m.spec.typeParts(l), out), m.weights(l, "bias")
+	edges, n := m.weights(l, "edges"), len(m.spec.EdgeFeatures)
 	for v := range h {
 		kind, matrix := m.kinds(l, v)
 		row := append([]float32(nil), bias[kind*out:][:out]...)
@@ -234,13 +268,18 @@ func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]
 			}
 		}
 		counts := make([]float32, m.spec.Relations)
+		relation := func(e uint64) int { return int(g.Types[e]) % m.spec.Relations }
 		for e := g.Off[v]; e < g.Off[v+1]; e++ {
-			counts[g.Types[e]]++
+			counts[relation(e)]++
 		}
 		for e := g.Off[v]; e < g.Off[v+1]; e++ {
-			r, u := int(g.Types[e]), int(g.Nbrs[e])
+			r, u := relation(e), int(g.Nbrs[e])
 			_, matrix := m.kinds(l, u)
 			for o := range row {
+				for k := range n {
+					x := plantedColumns(n).of(sample.NodeID(v), int(e-g.Off[v]), k)
+					row[o] += edges[(r*n+k)*out+o] * x / counts[r]
+				}
 				for i, x := range h[u] {
 					row[o] += weight(matrix, r, i, o) * x / counts[r]
 				}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"gdb/compute/program"
 )
@@ -15,7 +16,7 @@ import (
 //
 // A list falls into segments, the neighbors by one relation, whose means are rows by themselves: a
 // product multiplies each with the matrix of its relation. Whole lists have a mean by each relation
-// side by side.
+// side by side. Columns of edges stand beside those of the neighbor: means are taken of each.
 type hsage struct{}
 
 // Name returns "hsage".
@@ -24,6 +25,8 @@ func (hsage) Name() string { return "hsage" }
 func (hsage) notByLayers() string { return rgcn{}.notByLayers() }
 
 func (hsage) onHost() {}
+
+func (hsage) readsEdges() {}
 
 // Check returns an error for options that hsage does not have.
 func (hsage) Check(s *Spec) error {
@@ -44,6 +47,13 @@ func (hsage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.
 	own := b.Own(x)
 	y := b.Add(s.byType(b, l, "self", own, b.Own(b.NodeTypes()), out),
 		s.byRelation(b, x, relations, parts))
+	if n := len(s.EdgeFeatures); n > 0 {
+		parts := slices.Repeat([]int{n}, s.relations())
+		means := b.Pull(b.EdgeColumns(n), b.Lists().ToSegments().OfEntries(), program.Mean)
+		means = b.TypeMatMul(means, b.Stack(layerName(l)+"edges", parts, out), b.SegmentTypes(),
+			parts)
+		y = b.Add(y, b.Pull(means, b.Lists().ToNodes(), program.Sum))
+	}
 	return s.finish(b, l, own, y, "relu")
 }
 

@@ -128,7 +128,7 @@ func (m *Model) ExactLayer(l int) *program.ExactLayer { return m.exact[l] }
 // SampledOnly reports whether the model is computed from batches alone, and has no ExactLayers.
 func (s *Spec) SampledOnly() bool {
 	_, ok := s.Architecture.(interface{ sampledOnly() })
-	return ok
+	return ok || len(s.EdgeFeatures) > 0
 }
 
 // ExactLayers returns all layers in the form that is computed over whole neighbor lists, without

@@ -48,7 +48,16 @@ func (s *Spec) Validate() error {
 			return err
 		}
 	}
-	return s.checkDraws()
+	return errors.Join(s.checkDraws(), s.checkEdgeFeatures())
+}
+
+// checkEdgeFeatures returns an error for a model that does not read columns of edges.
+func (s *Spec) checkEdgeFeatures() error {
+	if _, ok := s.Architecture.(interface{ readsEdges() }); ok || len(s.EdgeFeatures) == 0 {
+		return nil
+	}
+	return fmt.Errorf("edge-features: %s reads no columns of edges: sage, hsage and gat do",
+		s.Name())
 }
 
 // checkDraws returns an error if the model sums over all neighbors and sampling does not allow to

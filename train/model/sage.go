@@ -7,7 +7,7 @@ import (
 
 // sage is GraphSAGE (Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large
 // Graphs"): h'(v) = W_self·h(v) + W_nbr·reduce(h(u): u in N(v)) + b, then ReLU but after the last
-// layer. The mean, sum or largest of no neighbors is zero.
+// layer. The mean, sum or largest of no neighbors is zero. Of columns of edges it takes the mean.
 type sage struct{}
 
 // Name returns "sage".
@@ -15,13 +15,20 @@ func (sage) Name() string { return "sage" }
 
 func (sage) weighs() {}
 
+func (sage) readsEdges() {}
+
 // Layer appends a layer of GraphSAGE.
 func (sage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	in, out, at := s.in(l), s.Dims[l+1], layerName(l)
 	self := b.Param(at+"self", in, out, program.Glorot)
 	nbr := b.Param(at+"neighbors", in, out, program.Glorot)
 	own, reduced := s.summed(b, l, s.drop(b, l, x), nbr)
-	return s.finish(b, l, own, b.Add(b.MatMul(own, self), reduced), "relu")
+	y := b.Add(b.MatMul(own, self), reduced)
+	if n := len(s.EdgeFeatures); n > 0 {
+		means := b.Pull(b.EdgeColumns(n), b.Lists().OfEntries(), program.Mean)
+		y = b.Add(y, b.MatMul(means, b.Param(at+"edges", n, out, program.Glorot)))
+	}
+	return s.finish(b, l, own, y, "relu")
 }
 
 func (sage) sum(b *program.Builder, s *Spec, x program.Value) program.Value {

@@ -49,7 +49,7 @@ type Settings struct {
 	NeighborCache   int64 // bytes; NeighborAuto chooses the best size
 	NeighborsAhead  bool  // neighbor caches are made before the run, however long it takes
 	Superbatch      int   // batches at most; 0 is as many as there is room for
-	Timed           bool  // lists are read as of times, which superbatches cannot
+	OneByOne        bool  // batches are drawn by themselves, and in no superbatches
 	// Lent is how many batches a caller may hold at a time, each with its features in memory of its
 	// own; 0 where a batch is given back before the next is asked for. Superbatches and rows that
 	// are read ahead need Lent to be 0.
@@ -62,7 +62,7 @@ func SettingsOf(c *setting.Node) Settings {
 		EvalEvery: c.EvalEvery, Devices: c.Parts(), Patience: c.Patience, Cache: c.Cache,
 		Topology: c.Topology, Halo: c.Halo(), FeatureCache: c.FeatureCache,
 		NeighborCache: c.NeighborCache, DeviceCache: c.DeviceCache, MacroBatch: c.MacroBatch,
-		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch, Timed: c.Timed()}
+		NeighborsAhead: c.NeighborsAhead, Superbatch: c.Superbatch, OneByOne: c.OneByOne()}
 	if c.Buffered() { // only evaluations read what is not in the partitions
 		s.Cache, s.NeighborCache = "none", 0
 		if s.Topology == "auto" {

@@ -99,7 +99,7 @@ func (f *Facts) topologies() (all []way) {
 // where a device keeps some rows the other policies read less; and superbatches cannot serve
 // batches that are lent, or as of times.
 func (f *Facts) autoCaches(onDevice int64) []string {
-	if onDevice == 0 && f.Lent == 0 && !f.Timed {
+	if onDevice == 0 && f.Lent == 0 && !f.OneByOne {
 		return AutoCaches
 	}
 	return slices.DeleteFunc(slices.Clone(AutoCaches), func(cache string) bool {

@@ -19,6 +19,8 @@ type Data struct {
 	// very different or large ranges. Scale are what zscore measured.
 	Normalize string         `json:"normalize"`
 	Scale     *rowfile.Scale `json:"scale,omitempty"`
+	// EdgeScale is what was measured of Options.EdgeFeatures.
+	EdgeScale *rowfile.Scale `json:"edge_scale,omitempty"`
 	// Features says what models read of nodes: stored, the features that ingest stored, columns,
 	// those that Encoders make of the columns of tables, or auto, which ResolveFeatures decides.
 	Features string            `json:"features,omitempty"`
@@ -46,6 +48,7 @@ var dataRows = []*Row{
 		Help: "scale features as they are read: none, row (sum 1), zscore (columns) or auto (row " +
 			"for counts, zscore for very different or large ranges)"},
 	{Name: "scale", For: OfNodes, Free: OfNodes, Type: measuredScale},
+	{Name: "edge-scale", For: OfNodes, Free: OfNodes, Type: measuredScale},
 	{Name: "features", For: OfNodes, Default: "auto", Unset: FeaturesStored, InPlan: PlanValue,
 		Choices: []string{"auto", FeaturesStored, FeaturesColumns}, Group: GroupInputs,
 		Help: "what models read of nodes: stored features, columns of the tables, encoded, with " +

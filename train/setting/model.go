@@ -43,6 +43,9 @@ type Options struct {
 	NodeEmbedding int `json:"node_embedding,omitempty"`
 	// EdgeWeight has the weights of edges count, in architectures that can.
 	EdgeWeight bool `json:"edge_weight,omitempty"`
+	// EdgeFeatures are columns of edges that the model reads of each drawn edge: see
+	// loader.EdgeColumns.
+	EdgeFeatures []string `json:"edge_features,omitempty"`
 	// Bases is the number of matrices that those of relations are sums of, of rgcn; 0 is 8, or as
 	// many as there are relations. Relations is the number of types of edges of the store.
 	Bases     int `json:"bases,omitempty"`
@@ -96,6 +99,9 @@ var modelRows = []*Row{
 		Help: "values learned for each node, behind its features if it has any; 0: none"},
 	{Name: "edge-weight", For: OfNodes, InPlan: PlanValue, Group: GroupInputs,
 		Help: "have the weights of edges count: sage, gcn, gin and sgc"},
+	{Name: "edge-features", For: OfNodes, Type: words, InPlan: PlanValue, Group: GroupInputs,
+		Help: "what sage and hsage read of each drawn edge besides the neighbor: weight, degree " +
+			"(log of 1 + the edges that could be drawn), columns of its table, with commas"},
 	{Name: "bases", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
 		Help: "matrices that those of relations are sums of, of rgcn (default 8, or the types of " +
 			"edges)"},

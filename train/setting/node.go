@@ -51,7 +51,11 @@ func (c *Node) Validate() error {
 		c.DeviceCache < DeviceCacheAuto || c.DeviceMemory < 0 {
 		return errors.New("train: a size is negative: give memory and feature-cache in bytes")
 	}
-	return errors.Join(c.validatePartitions(), c.validateDevices(), c.validateTimes())
+	err := errors.Join(c.validatePartitions(), c.validateDevices(), c.validateTimes())
+	if err == nil && len(c.EdgeFeatures) > 0 {
+		err = c.batchByBatch("--edge-features")
+	}
+	return err
 }
 
 // ValidName keeps run names usable as directory names everywhere.

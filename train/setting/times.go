@@ -42,6 +42,9 @@ var timeRows = []*Row{
 // Timed says whether lists are read as of a time.
 func (c *Node) Timed() bool { return c.Time != "" || c.OfEdges() }
 
+// OneByOne says whether each batch is drawn by itself, on the host.
+func (c *Node) OneByOne() bool { return c.Timed() || len(c.EdgeFeatures) > 0 }
+
 // OfEdges says whether edges are what is predicted.
 func (c *Node) OfEdges() bool { return c.Target != "" }
 
@@ -119,23 +122,34 @@ func (c *Node) validateTimes() error {
 			"so they are computed from batches: --eval-mode sampled (with --fanout all,all over " +
 			"whole lists)")
 	}
+	if c.Sample == SampleWeighted {
+		return notTogether(flag, "--sample weighted")
+	}
+	return c.batchByBatch(flag)
+}
+
+// batchByBatch refuses with a flag what does not draw each batch by itself, from whole lists on the
+// host.
+func (c *Node) batchByBatch(flag string) error {
 	for _, refused := range []struct {
 		is   bool
 		what string
 	}{
 		{c.Sampler == SamplerLayer, "--sampler layer"},
-		{c.Sample == SampleWeighted, "--sample weighted"},
 		{c.MacroBatch > 1, "--macro-batch"}, {c.Superbatch > 0, "--superbatch"},
 		{c.Cache == CacheBelady, "--cache belady"}, {c.Buffered(), c.PartitionSettings.Means()},
 		{c.Precompute, "--precompute"},
 		{c.Backend == BackendCUDA, "--backend cuda"},
 	} {
 		if refused.is {
-			return fmt.Errorf("train: %s does not go with %s so far: leave one of both out", flag,
-				refused.what)
+			return notTogether(flag, refused.what)
 		}
 	}
 	return nil
+}
+
+func notTogether(flag, other string) error {
+	return fmt.Errorf("train: %s does not go with %s so far: leave one of both out", flag, other)
 }
 
 // Seconds of units of a span of time.

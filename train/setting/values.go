@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,6 +86,21 @@ func parseSizes(s string) (sizes []int, err error) {
 		sizes = append(sizes, n)
 	}
 	return sizes, nil
+}
+
+// words are words with commas between.
+func words(fields []any) Value {
+	return &parsed[[]string]{fields[0].(*[]string), "names", func(v []string) string {
+		return strings.Join(v, ",")
+	}, func(s string) (all []string, err error) {
+		for word := range strings.SplitSeq(s, ",") {
+			if word = strings.TrimSpace(word); word == "" || slices.Contains(all, word) {
+				return nil, fmt.Errorf("%q names nothing, or something twice, between commas", s)
+			}
+			all = append(all, word)
+		}
+		return all, nil
+	}}
 }
 
 // Fanout is numbers and all, with commas: 10,5 or all,all.
