@@ -32,6 +32,8 @@ type store struct {
 	meta  *kv.Meta
 	root  *exec.Operator
 	props properties
+	// relations holds the types of relationships, by the numbers of meta.EdgeTypes.
+	relations []string
 	// out holds the out-lists of a store that keeps none.
 	out *turned
 }
@@ -39,7 +41,24 @@ type store struct {
 func newStore(ctx context.Context, x *exec.Execution, root *exec.Operator) *store {
 	s := &store{ctx: ctx, x: x, g: x.Graph, meta: x.Graph.Meta(), root: root}
 	s.props = newProperties(s)
+	for i, name := range s.meta.EdgeTypes {
+		s.relations = append(s.relations, relationName(s.meta, i, name))
+	}
 	return s
+}
+
+// relationName returns what the relationships of an edge type are called: a relation that joins
+// several types of nodes has an edge type for each two, named after these too.
+func relationName(m *kv.Meta, i int, name string) string {
+	if !m.Typed() {
+		return name
+	}
+	r := m.Relations[i]
+	short, _ := strings.CutPrefix(name, m.NodeTypes[r.Src].Name+":")
+	if short, ok := strings.CutSuffix(short, ":"+m.NodeTypes[r.Dst].Name); ok && short != "" {
+		return short
+	}
+	return name
 }
 
 // Close closes the columns and gives memory back.
@@ -238,8 +257,8 @@ func (s *store) rel(n int64, e entry, dir ast.Direction) value.Rel {
 }
 
 func (s *store) typeName(t uint16) string {
-	if int(t) < len(s.meta.EdgeTypes) {
-		return s.meta.EdgeTypes[t]
+	if int(t) < len(s.relations) {
+		return s.relations[t]
 	}
 	return anyType
 }
@@ -251,14 +270,22 @@ func (s *store) types(names []string) (wanted map[uint16]bool, ok bool) {
 	}
 	wanted = map[uint16]bool{}
 	for _, name := range names {
-		i := slices.Index(s.meta.EdgeTypes, name)
-		if i < 0 && (name != anyType || len(s.meta.EdgeTypes) > 0) {
-			s.warnName("type of edges", name, s.meta.EdgeTypes)
+		found := name == anyType && len(s.relations) == 0
+		if found {
+			wanted[0] = true
+		}
+		for i, relation := range s.relations {
+			if name == relation || name == s.meta.EdgeTypes[i] {
+				wanted[uint16(i)], found = true, true
+			}
+		}
+		if !found {
+			s.warnName("type of edges", name, s.relations)
 			continue
 		}
-		wanted[uint16(max(i, 0))] = true
+		ok = true
 	}
-	return wanted, len(wanted) > 0
+	return wanted, ok
 }
 
 // list returns the list of a node.

@@ -231,12 +231,7 @@ func (s *store) NodeProps(n int64) (value.Map, error) {
 // its relation. It reads the in-list of the node that the relationship leads to.
 func (s *store) RelProps(r value.Rel) (value.Map, error) {
 	out := value.Map{}
-	relation := 0
-	for i, name := range s.meta.EdgeTypes {
-		if name == r.Type {
-			relation = i
-		}
-	}
+	relation := s.relationOf(r)
 	place, err := s.attributes(r, uint16(relation), out)
 	if err != nil {
 		return nil, err
@@ -248,6 +243,17 @@ func (s *store) RelProps(r value.Rel) (value.Map, error) {
 		return out, nil
 	}
 	return out, s.columns(r, relation, place, out)
+}
+
+// relationOf returns the edge type of a relationship. Of those of one name, the ends tell.
+func (s *store) relationOf(r value.Rel) int {
+	for i, name := range s.relations {
+		if name == r.Type && (!s.meta.Typed() || s.meta.Relations[i] == kv.RelationMeta{
+			Src: s.meta.TypeOf(layout.NodeID(r.From)), Dst: s.meta.TypeOf(layout.NodeID(r.To))}) {
+			return i
+		}
+	}
+	return 0
 }
 
 // attributes sets weight and time, and returns the place of the edge in its list.

@@ -42,6 +42,8 @@ func shop(t *testing.T) *layout.Store {
 		"users.csv":  "id,name,age,born\n1,Ann,30,1994-05-01\n2,Bob,41,1983-01-31\n3,Cyd,,\n",
 		"items.csv":  "id,title,price\nx1,Tea,2.5\nx2,Cup,7.25\n",
 		"orders.csv": "user,item,quantity\n1,x1,2\n1,x2,1\n2,x1,5\n2,x1,1\n3,x2,4\n",
+		"likes.csv":  "src,dst,stars\n1,x1,3\n",
+		"knows.csv":  "src,dst,since\n1,2,2020\n1,1,2021\n",
 	} {
 		layouttest.WriteFile(t, fs, name, []byte(text))
 	}
@@ -49,7 +51,9 @@ func shop(t *testing.T) *layout.Store {
 	o := source.Options{Memory: 128 << 20,
 		NodeTables: []source.NodeTable{{Type: "user", File: "users.csv"},
 			{Type: "item", File: "items.csv"}},
-		Relations: []source.Relation{{Src: "user", Name: "buys", Dst: "item", File: "orders.csv"}}}
+		Relations: []source.Relation{{Src: "user", Name: "buys", Dst: "item", File: "orders.csv"},
+			{Src: "user", Name: "likes", Dst: "item", File: "likes.csv"},
+			{Src: "user", Name: "likes", Dst: "user", File: "knows.csv"}}}
 	if _, err := ingest.Run(ctx, fs, ingest.Options{Options: o, Out: "shop.gdb"}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +79,9 @@ func TestTables(t *testing.T) {
 			"1994 1994-06-01"},
 		{"MATCH (a:user {id: 1})-[:buys]->()<-[:buys]-(b) RETURN b.name, count(*) ORDER BY b.name",
 			"Bob 2; Cyd 1"},
+		{"MATCH (u)-[l:likes]->(n) RETURN u.id, n.id, type(l), l.stars, l.since ORDER BY n.id",
+			"1 x1 likes 3 <nil>; 1 1 likes <nil> 2021; 1 2 likes <nil> 2020"},
+		{"MATCH (u)-[l:`user:likes:item`]->(n) RETURN properties(l).stars", "3"},
 		{"MATCH (u:User) RETURN u", "nothing in this store has the label User; did you mean user?"},
 		{"MATCH (u:user)-[:bys]->() RETURN u",
 			"nothing in this store has the type of edges bys; did you mean buys?"},
