@@ -151,6 +151,10 @@ func (c *cpu) copy(dst, src Tensor) {
 	copy(c.values(dst), c.values(src))
 }
 
+func (c *cpu) biasByType(o *Operands, relu bool) {
+	kernel.TypeBias(c.pool, c.values(o.Out), c.values(o.In[1]), c.words(o.In[2]), o.Out.Cols, relu)
+}
+
 // zero clears x.
 func (c *cpu) zero(x Tensor) { clear(c.values(x)) }
 
@@ -199,6 +203,8 @@ var cpuColumns = map[string]cpuKernel{
 		x := o.In[0]
 		kernel.TypeRowsGrad(c.pool, c.values(o.Out), c.values(x), c.words(o.In[1]), x.Cols)
 	},
+	"type-bias":      func(c *cpu, o *Operands) { c.biasByType(o, false) },
+	"type-bias-relu": func(c *cpu, o *Operands) { c.biasByType(o, true) },
 	"type-shares": func(c *cpu, o *Operands) {
 		kernel.TypeShares(c.pool, c.values(o.Out), c.values(o.In[1]), c.words(o.In[0]), o.Out.Cols)
 	},

@@ -20,18 +20,9 @@ var cpuProducts = map[string]cpuKernel{
 	"sparse-dropout": func(c *cpu, o *Operands) {
 		kernel.SparseDropout(c.pool, c.words(o.Out), sparseOf(o, o.First), o.Drop)
 	},
-	"type-matmul": func(c *cpu, o *Operands) {
-		kernel.GEMMByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
-			c.byType(o, o.In[0].Cols, o.Out.Cols))
-	},
-	"type-matmul-ta": func(c *cpu, o *Operands) {
-		kernel.GEMMTAByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
-			c.byType(o, o.In[0].Cols, o.Out.Cols))
-	},
-	"type-matmul-tb": func(c *cpu, o *Operands) {
-		kernel.GEMMTBByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
-			c.byType(o, o.Out.Cols, o.In[0].Cols))
-	},
+	"type-matmul": typeMatMulCPU, "segment-matmul": typeMatMulCPU,
+	"type-matmul-ta": typeMatMulTACPU, "segment-matmul-ta": typeMatMulTACPU,
+	"type-matmul-tb": typeMatMulTBCPU, "segment-matmul-tb": typeMatMulTBCPU,
 }
 
 // sparseOf returns the shape of sparse rows of dim columns, and of their product.
@@ -40,10 +31,30 @@ func sparseOf(o *Operands, dim int) kernel.SparseShape {
 		Add: o.Acc}
 }
 
-// byType returns the types of the rows of a product, whose matrices have n columns.
+func typeMatMulCPU(c *cpu, o *Operands) {
+	kernel.GEMMByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
+		c.byType(o, o.In[0].Cols, o.Out.Cols))
+}
+
+func typeMatMulTACPU(c *cpu, o *Operands) {
+	kernel.GEMMTAByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
+		c.byType(o, o.In[0].Cols, o.Out.Cols))
+}
+
+func typeMatMulTBCPU(c *cpu, o *Operands) {
+	kernel.GEMMTBByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
+		c.byType(o, o.Out.Cols, o.In[0].Cols))
+}
+
+// byType returns the types of the rows of a product, whose matrices have n columns, and the lists
+// of those that are summed up.
 func (c *cpu) byType(o *Operands, width, n int) kernel.ByType {
-	return kernel.ByType{Types: c.words(o.In[2]), Parts: o.Parts, Width: width, Heads: o.Heads,
+	t := kernel.ByType{Types: c.words(o.In[2]), Parts: o.Parts, Width: width, Heads: o.Heads,
 		N: n, Add: o.Acc}
+	if o.Lists.Lists > 0 {
+		t.Off = c.lists[o.Lists.ID].Off
+	}
+	return t
 }
 
 // shapeOf returns the shape of a product: for each head, the first factor has k columns, and n is

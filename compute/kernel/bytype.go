@@ -13,6 +13,10 @@ type ByType struct {
 	// N is the width of the matrices, and Add adds to the result.
 	N   int
 	Add bool
+	// Off says, if it is not nil, that products are summed up: those of rows Off[i] to Off[i+1] of
+	// A, whose types ascend, are row i of the result. So gradients of the result have a row for
+	// each of these lists too.
+	Off []uint32
 }
 
 // typedRows is how many rows of a type that do not follow each other are brought together at once:
@@ -22,40 +26,43 @@ const typedRows = 2048
 // GEMMByType is C(m,n) (+)= A(m,width)·B, B being the matrix of each row's type. It takes time
 // O(m·width·n), and moves rows of types that are mixed once more, through a cache.
 func GEMMByType(p *Pool, c, a, b []float32, t ByType) {
+	if t.Off != nil && !t.Add {
+		clear(c)
+		t.Add = true
+	}
 	t.each(p, func(g typeRows) {
 		s, w := t.shape(g), view{b[g.first*t.N:], t.N}
-		if at, ok := g.together(); ok {
+		in, gathered := g.rows.gather(p, view{a, t.Width}, s.heads()*s.K)
+		if at, ok := g.sums.together(); ok {
 			s.Add = t.Add
-			s.each(p, product, view{c[at*t.N:], t.N}, view{a[at*t.Width:], t.Width}, w)
-			return
+			s.each(p, product, view{c[at*t.N:], t.N}, in, w)
+		} else {
+			out := p.TakeFloats(s.M * t.N)
+			s.each(p, product, view{out, t.N}, in, w)
+			g.sums.scatter(p, view{c, t.N}, out, t.N, t.Add)
+			p.GiveFloats(out)
 		}
-		k := s.heads() * s.K
-		in, out := p.TakeFloats(s.M*k), p.TakeFloats(s.M*t.N)
-		g.gather(p, in, view{a, t.Width}, k)
-		s.each(p, product, view{out, t.N}, view{in, k}, w)
-		g.scatter(p, view{c, t.N}, out, t.N, t.Add)
-		p.GiveFloats(out)
-		p.GiveFloats(in)
+		p.GiveFloats(gathered)
 	})
 }
 
-// GEMMTBByType is C(m,width) (+)= A(m,n)·Bᵀ: the gradient of the rows. What a type does not read of
-// them has none.
+// GEMMTBByType is C(m,width) (+)= A(m,n)·Bᵀ: the gradient of the rows. What a type does not read
+// of them has none.
 func GEMMTBByType(p *Pool, c, a, b []float32, t ByType) {
 	t.each(p, func(g typeRows) {
 		s, w := t.shape(g), view{b[g.first*t.N:], t.N}
 		k := s.heads() * s.K
-		if at, ok := g.together(); ok && k == t.Width {
+		in, gathered := g.sums.gather(p, view{a, t.N}, t.N)
+		if at, ok := g.rows.together(); ok && k == t.Width {
 			s.Add = t.Add
-			s.eachTB(p, view{c[at*t.Width:], t.Width}, view{a[at*t.N:], t.N}, w)
-			return
+			s.eachTB(p, view{c[at*t.Width:], t.Width}, in, w)
+		} else {
+			out := p.TakeFloats(s.M * k)
+			s.eachTB(p, view{out, k}, in, w)
+			g.rows.scatter(p, view{c, t.Width}, out, k, t.Add)
+			p.GiveFloats(out)
 		}
-		in, out := p.TakeFloats(s.M*t.N), p.TakeFloats(s.M*k)
-		g.gather(p, in, view{a, t.N}, t.N)
-		s.eachTB(p, view{out, k}, view{in, t.N}, w)
-		g.scatter(p, view{c, t.Width}, out, k, t.Add)
-		p.GiveFloats(out)
-		p.GiveFloats(in)
+		p.GiveFloats(gathered)
 	})
 }
 
@@ -68,17 +75,11 @@ func GEMMTAByType(p *Pool, c, a, b []float32, t ByType) {
 	t.each(p, func(g typeRows) {
 		s, w := t.shape(g), view{c[g.first*t.N:], t.N}
 		s.Add = true
-		if at, ok := g.together(); ok {
-			s.each(p, productTA, w, view{a[at*t.Width:], t.Width}, view{b[at*t.N:], t.N})
-			return
-		}
-		k := s.heads() * s.K
-		x, dy := p.TakeFloats(s.M*k), p.TakeFloats(s.M*t.N)
-		g.gather(p, x, view{a, t.Width}, k)
-		g.gather(p, dy, view{b, t.N}, t.N)
-		s.each(p, productTA, w, view{x, k}, view{dy, t.N})
-		p.GiveFloats(dy)
-		p.GiveFloats(x)
+		x, ofX := g.rows.gather(p, view{a, t.Width}, s.heads()*s.K)
+		dy, ofY := g.sums.gather(p, view{b, t.N}, t.N)
+		s.each(p, productTA, w, x, dy)
+		p.GiveFloats(ofY)
+		p.GiveFloats(ofX)
 	})
 }
 
@@ -94,7 +95,7 @@ func ByTypeWords(m int, t ByType) (once, each int) {
 		once = max(once, min(m, typedRows)*heads*(k+n)+products, reduced)
 		each = max(each, worker, also)
 	}
-	return once + m + len(t.Parts) + 1, each
+	return once + 2*m + len(t.Parts) + 1, each
 }
 
 // shape returns the shape of the product of rows of a type, of each head.
@@ -117,19 +118,45 @@ func (s Shape) eachTB(p *Pool, c, a, b view) {
 	}
 }
 
-// typeRows are rows of one type, in ascending order; the type's matrix begins at row first of the
-// stack.
+// typeRows are rows of one type, in ascending order, and the rows of the result that each goes to;
+// the type's matrix begins at row first of the stack.
 type typeRows struct {
 	kind, first int
-	rows        []uint32
+	rows, sums  rowNumbers
 }
+
+// rowNumbers are rows of a matrix, in ascending order.
+type rowNumbers []uint32
 
 // each calls fn with the rows of each type: all at once if they follow each other, else typedRows
 // at a time.
 func (t *ByType) each(p *Pool, fn func(g typeRows)) {
-	words := p.TakeWords(len(t.Types) + len(t.Parts) + 1)
+	m := len(t.Types)
+	words := p.TakeWords(2*m + len(t.Parts) + 1)
 	defer p.GiveWords(words)
-	ends, rows := words[:len(t.Parts)+1], words[len(t.Parts)+1:]
+	rows, sums, ends := words[:m], words[m:2*m], words[2*m:]
+	t.order(rows, sums, ends)
+	begin, first := uint32(0), 0
+	for k, part := range t.Parts {
+		of := typeRows{kind: k, first: first, rows: rows[begin:ends[k]], sums: sums[begin:ends[k]]}
+		begin, first = ends[k], first+part
+		_, read := of.rows.together()
+		if _, written := of.sums.together(); read && written {
+			fn(of)
+			continue
+		}
+		for at := 0; at < len(of.rows); at += typedRows {
+			end := min(at+typedRows, len(of.rows))
+			few := of
+			few.rows, few.sums = of.rows[at:end], of.sums[at:end]
+			fn(few)
+		}
+	}
+}
+
+// order writes the rows of all types, one type behind the other, the rows of the result that each
+// goes to, and where the rows of each type end.
+func (t *ByType) order(rows, sums, ends []uint32) {
 	clear(ends)
 	for _, k := range t.Types {
 		ends[k+1]++
@@ -137,49 +164,49 @@ func (t *ByType) each(p *Pool, fn func(g typeRows)) {
 	for k := range t.Parts {
 		ends[k+1] += ends[k]
 	}
+	sum := uint32(0)
 	for i, k := range t.Types { // the begin of a type becomes its end
-		rows[ends[k]] = uint32(i)
+		for t.Off != nil && uint32(i) >= t.Off[sum+1] {
+			sum++
+		}
+		rows[ends[k]], sums[ends[k]] = uint32(i), uint32(i)
+		if t.Off != nil {
+			sums[ends[k]] = sum
+		}
 		ends[k]++
-	}
-	begin, first := uint32(0), 0
-	for k, part := range t.Parts {
-		of := typeRows{kind: k, first: first, rows: rows[begin:ends[k]]}
-		begin, first = ends[k], first+part
-		if _, ok := of.together(); ok {
-			fn(of)
-			continue
-		}
-		for all := of.rows; len(all) > 0; all = all[len(of.rows):] {
-			of.rows = all[:min(len(all), typedRows)]
-			fn(of)
-		}
 	}
 }
 
 // together returns the first row, and whether all follow it.
-func (g typeRows) together() (first int, ok bool) {
-	n := len(g.rows)
+func (r rowNumbers) together() (first int, ok bool) {
+	n := len(r)
 	if n == 0 {
 		return 0, false
 	}
-	return int(g.rows[0]), int(g.rows[n-1]-g.rows[0]) == n-1
+	return int(r[0]), int(r[n-1]-r[0]) == n-1
 }
 
-// gather copies the first n values of the rows to a matrix of their own.
-func (g typeRows) gather(p *Pool, to []float32, x view, n int) {
-	p.Span(len(g.rows), rowsPart(n), func(lo, hi int) {
+// gather returns the first n values of the rows as a matrix: in x if they follow each other there,
+// else in memory that the caller gives back.
+func (r rowNumbers) gather(p *Pool, x view, n int) (m view, taken []float32) {
+	if at, ok := r.together(); ok {
+		return view{x.x[at*x.stride:], x.stride}, nil
+	}
+	taken = p.TakeFloats(len(r) * n)
+	p.Span(len(r), rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			copy(rowOf(to, i, n), x.row(int(g.rows[i]), n))
+			copy(rowOf(taken, i, n), x.row(int(r[i]), n))
 		}
 	})
+	return view{taken, n}, taken
 }
 
 // scatter writes what gather brings together back, or adds it. What rows have behind n values
 // becomes zero where they are written.
-func (g typeRows) scatter(p *Pool, to view, x []float32, n int, add bool) {
-	p.Span(len(g.rows), rowsPart(n), func(lo, hi int) {
+func (r rowNumbers) scatter(p *Pool, to view, x []float32, n int, add bool) {
+	p.Span(len(r), rowsPart(n), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row := to.row(int(g.rows[i]), to.stride)
+			row := to.row(int(r[i]), to.stride)
 			if add {
 				level().add(row[:n], rowOf(x, i, n))
 				continue

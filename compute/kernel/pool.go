@@ -156,9 +156,9 @@ func (p *Pool) TakeFloats(n int) []float32 {
 	return takeLeast(&p.mu.floats, n)
 }
 
-// GiveFloats hands back what TakeFloats returned.
+// GiveFloats hands back what TakeFloats returned, or nothing.
 func (p *Pool) GiveFloats(x []float32) {
-	if p == nil {
+	if p == nil || x == nil {
 		return
 	}
 	p.mu.Lock()

@@ -34,6 +34,21 @@ func biasRows(p *Pool, y, bias []float32, rows, n int,
 	p.Span(rows, rowsPart(n), func(lo, hi int) { fn(y[lo*n:hi*n], bias, hi-lo, n) })
 }
 
+// TypeBias is Bias, or BiasReLU, by types: of row i with row types[i] of a table.
+func TypeBias(p *Pool, y, table []float32, types []uint32, n int, relu bool) {
+	fn := level().bias
+	if relu {
+		fn = level().biasReLU
+	}
+	p.Span(len(types), rowsPart(n), func(lo, hi int) {
+		for end := lo; lo < hi; lo = end {
+			for end++; end < hi && types[end] == types[lo]; end++ {
+			}
+			fn(y[lo*n:end*n], table[int(types[lo])*n:][:n], end-lo, n)
+		}
+	})
+}
+
 // DropoutReLUGrad is the gradient of Dropout after ReLU in the input of both, in place; y is the
 // output. It draws nothing: what was dropped is zero in y as what ReLU cut is, and the rest was
 // scaled by 1/(1-rate). With a rate of 0 it is the gradient of ReLU.

@@ -109,10 +109,49 @@ var (
 		}})
 )
 
+// opTypeBias adds to each row of x the row of a table y that its type z has, and opTypeBiasReLU is
+// zero besides where that is below zero.
+var (
+	opTypeBias = define("type-bias", biasedByType, biasByTypeRef,
+		Kind{counts: true, grad: typeBiasRule})
+	opTypeBiasReLU = define("type-bias-relu", biasedByType, func(h *backend.Plain) {
+		biasByTypeRef(h)
+		for i, x := range h.To.V {
+			h.To.V[i] = max(0, x)
+		}
+	}, Kind{counts: true, masks: true, grad: func(t *tape, o *op, dy Value) {
+		typeBiasRule(t, o, t.reluGrad(o, dy))
+	}})
+)
+
+// BiasByType adds to each row of x the row of a table, which has one for each type, by types.
+func (b *Builder) BiasByType(x, table, types Value) Value {
+	b.check(b.Cols(table) == b.Cols(x) && b.p.of(types).rows == b.p.of(x).rows, "BiasByType", x,
+		table, types)
+	return b.like(x, inPlace(opTypeBias, x, table, types))
+}
+
+func typeBiasRule(t *tape, o *op, dy Value) {
+	t.give(o.in[1], simple(opTypeRowsGrad, dy, o.in[2]))
+	t.hold(o.in[0], dy)
+}
+
+func biasedByType(o *backend.Operands) bool {
+	return sameLen(o) && o.In[1].Cols == o.Out.Cols && o.In[2].Len() == o.Out.Rows
+}
+
+func biasByTypeRef(h *backend.Plain) {
+	copyRef(h)
+	for i, t := range h.From[2].V {
+		addTo(h.To.Row(i), h.From[1].Row(int(math.Float32bits(t))), 1)
+	}
+}
+
 // TypeRows returns the rows of a table, which has one for each type of edges, by the types of the
 // entries of the layer's lists.
 func (b *Builder) TypeRows(table Value) Value {
-	return b.RowsByType(table, b.p.property(EdgeType, Entries(b.Lists())))
+	types := b.p.property(EdgeType, Entries(b.Lists()))
+	return b.p.add(simple(opTypeRows, table, types), b.p.of(types).rows, b.Cols(table))
 }
 
 // opTypeShares has a column for each type: in that of the type x of an entry its value y, and else

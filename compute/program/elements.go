@@ -36,7 +36,8 @@ var opBiasReLU = define("bias-relu", biased,
 
 var opReLU = define("relu", sameLen,
 	each(func(x, _, _ float32) float32 { return max(0, x) }),
-	Kind{biased: opBiasReLU, dropout: true, masks: true, writesHalf: always,
+	Kind{biased: map[*Kind]*Kind{opBias: opBiasReLU, opTypeBias: opTypeBiasReLU},
+		dropout: true, masks: true, writesHalf: always,
 		grad: func(t *tape, o *op, dy Value) { t.hold(o.in[0], t.reluGrad(o, dy)) }})
 
 // ReLU returns x above zero, and else zero.

@@ -11,10 +11,10 @@ func (p *Program) fuseElements() {
 			continue
 		}
 		j, ok := from[o.in[0]]
-		if !ok || p.ops[j].kind != opBias {
+		if !ok || o.kind.biased[p.ops[j].kind] == nil {
 			continue
 		}
-		o.kind, o.in = o.kind.biased, p.ops[j].in
+		o.kind, o.in = o.kind.biased[p.ops[j].kind], p.ops[j].in
 		p.ops[j].kind = nil
 	}
 	p.dropNone()

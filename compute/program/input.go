@@ -8,6 +8,8 @@ import (
 // Input is what a program computes a batch from.
 type Input struct {
 	Dense *dense.Lists
+	// Sizes has the numbers of rows of Dense, if they were counted before: see SizesOf.
+	Sizes Sizes
 	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
 	// place. It is overwritten.
 	X []float32

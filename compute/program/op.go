@@ -36,8 +36,8 @@ type Kind struct {
 	// overRows says that it sums up over all rows of its first operand, and counts that it counts
 	// rows or sums up over entries in any case: see Program.Pads.
 	overRows, counts bool
-	// biased is the kind that does the same to x + a row y in one operation.
-	biased *Kind
+	// biased are the kinds that do the same to what a bias gives in one operation, by its kind.
+	biased map[*Kind]*Kind
 	// dropout says that it takes in a dropout that alone reads it, in half precision; drops that it
 	// is one.
 	dropout, drops bool

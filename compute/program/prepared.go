@@ -47,12 +47,16 @@ func NewPrepared(budget *mem.Budget) *Prepared {
 	return &Prepared{held: mem.NewAccount(budget, "lists of layers")}
 }
 
-// Prepare prepares a batch for a program: its Dense, Rows, Degrees and Padded are read. on is the
-// device that computes, or nil. The error is of memory: nothing is prepared then.
+// Prepare prepares a batch for a program: its Dense, Sizes, Rows, Degrees and Padded are read. on
+// is the device that computes, or nil. The error is of memory: nothing is prepared then.
 func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error {
 	p.Drop()
 	p.program, p.on = prog, on
-	p.own.set(in.Dense)
+	if len(in.Sizes.Nodes) > 0 {
+		p.own.copy(&in.Sizes)
+	} else {
+		p.own.set(in.Dense)
+	}
 	if in.Halo != nil {
 		p.keep(in)
 	}

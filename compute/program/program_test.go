@@ -222,7 +222,12 @@ var testModels = map[string]Model{
 		y := b.Add(own, b.Pull(mean, l.ToNodes(), Sum))
 		means := testDense(b, b.PullWeighted(h, b.SharesByType(3), l, 3, true), at+"all", 6)
 		w := b.RowScale(b.EdgeWeights(), b.TypeShares())
-		return b.Add(b.Add(y, means), b.PullWeighted(h, w, l, 1, false))
+		y = b.Add(b.Add(y, means), b.PullWeighted(h, w, l, 1, false))
+		y = b.Add(y, b.SegmentMatMul(b.Pull(h, l.ToSegments(), Mean),
+			b.Stack(at+"s", []int{6, 0, 3}, 6), []int{6, 0, 3}))
+		y = b.BiasByType(y, b.Param(at+"b", 2, 6, Glorot), b.Own(b.NodeTypes()))
+		z := b.ReLU(b.BiasByType(b.Scale(h, 2), b.Param(at+"c", 2, 6, Glorot), b.NodeTypes()))
+		return b.Add(y, b.Pull(z, l, Mean))
 	}),
 	"attention by type": testPulled(func(b *Builder, h Value) Value {
 		at, l, parts := fmt.Sprint("a", b.hop), b.Lists(), []int{3, 3, 3}

@@ -9,7 +9,8 @@ import (
 )
 
 // segments are the lists of a batch with the entries of each in the order of their types, and what
-// they fall into: see Segments. The memory is used again by the next batch.
+// they fall into: see Segments. Entries are moved only if they are in another order. The memory is
+// used again by the next batch.
 type segments struct {
 	order   []uint32 // by entry: which of the batch's it is
 	off     []uint32 // where each segment's entries begin, and the end
@@ -27,23 +28,35 @@ type segments struct {
 // O(n log n) for a list of n.
 func (s *segments) sort(in *Input, p *Program, count int) *Input {
 	d := in.Dense
-	entries, lists := len(d.ReprMap), d.Inner()
-	s.order, s.of = mem.Resized(s.order, entries), mem.Resized(s.of, lists+1)
+	lists := d.Inner()
+	s.of = mem.Resized(s.of, lists+1)
 	s.off, s.types = mem.Resized(s.off, count+1), mem.Resized(s.types, count)
+	sorted := sortedByType(d)
+	if !sorted {
+		s.order = mem.Resized(s.order, len(d.ReprMap))
+	}
 	n := uint32(0)
 	for i := range lists {
 		s.of[i] = n
 		first, end := d.NbrOffsets[i], d.NbrOffsets[i+1]
-		order := s.order[first:end]
-		sortByType(order, d.Types, first)
-		for k, e := range order {
-			if k == 0 || d.Types[e] != d.Types[order[k-1]] {
-				s.off[n], s.types[n] = first+uint32(k), d.Types[e]
+		if !sorted {
+			sortByType(s.order[first:end], d.Types, first)
+		}
+		for e := first; e < end; e++ {
+			t := d.Types[e]
+			if !sorted {
+				t = d.Types[s.order[e]]
+			}
+			if e == first || t != s.types[n-1] {
+				s.off[n], s.types[n] = e, t
 				n++
 			}
 		}
 	}
-	s.of[lists], s.off[n] = n, uint32(entries)
+	s.of[lists], s.off[n] = n, uint32(len(d.ReprMap))
+	if sorted {
+		return in
+	}
 	return s.permuted(in, p)
 }
 
@@ -55,6 +68,17 @@ func (s *segments) count(n int) {
 			s.numbers[i] = uint32(i)
 		}
 	}
+}
+
+// sortedByType reports whether the entries of each list are in the order of their types already, as
+// those of typed stores are.
+func sortedByType(d *dense.Lists) bool {
+	for i := range d.Inner() {
+		if !slices.IsSorted(d.Types[d.NbrOffsets[i]:d.NbrOffsets[i+1]]) {
+			return false
+		}
+	}
+	return true
 }
 
 // sortByType numbers the entries from first on in the order of their types, and of their numbers.

@@ -15,25 +15,39 @@ import (
 var (
 	// opTypeMatMul has rows, matrices and types; opTypeMatMulTA rows, the gradient of the result
 	// and types; opTypeMatMulTB that gradient, matrices and types.
-	opTypeMatMulTA = typeProduct("type-matmul-ta", transposesA, nil)
-	opTypeMatMulTB = typeProduct("type-matmul-tb", transposesB, nil)
-	opTypeMatMul   = typeProduct("type-matmul", plainProduct, func(t *tape, o *op, dy Value) {
-		x, w, types := o.in[0], o.in[1], o.in[2]
-		ofW, ofX := simple(opTypeMatMulTA, x, dy, types), simple(opTypeMatMulTB, dy, w, types)
-		ofW.parts, ofX.parts, ofW.heads, ofX.heads = o.parts, o.parts, o.heads, o.heads
-		t.give(w, ofW)
-		t.give(x, ofX)
-	})
+	opTypeMatMulTA = typeProduct("type-matmul-ta", transposesA, noLists, nil)
+	opTypeMatMulTB = typeProduct("type-matmul-tb", transposesB, noLists, nil)
+	opTypeMatMul   = typeProduct("type-matmul", plainProduct, noLists,
+		typeRule(opTypeMatMulTA, opTypeMatMulTB))
+
+	// The same for segments, whose products are summed up to a row for each node: the results, and
+	// their gradients, have the rows of lists.
+	opSegmentMatMulTA = typeProduct("segment-matmul-ta", transposesA, ownLists, nil)
+	opSegmentMatMulTB = typeProduct("segment-matmul-tb", transposesB, ownLists, nil)
+	opSegmentMatMul   = typeProduct("segment-matmul", plainProduct, ownLists,
+		typeRule(opSegmentMatMulTA, opSegmentMatMulTB))
 )
 
-func typeProduct(name string, form product, grad rule) *Kind {
+func typeRule(ta, tb *Kind) rule {
+	return func(t *tape, o *op, dy Value) {
+		x, w, types := o.in[0], o.in[1], o.in[2]
+		ofW, ofX := simple(ta, x, dy, types), simple(tb, dy, w, types)
+		for _, g := range []*op{&ofW, &ofX} {
+			g.parts, g.heads, g.list = o.parts, o.heads, o.list
+		}
+		t.give(w, ofW)
+		t.give(x, ofX)
+	}
+}
+
+func typeProduct(name string, form product, lists listReads, grad rule) *Kind {
 	return define(name, form.fitsTypes, form.typesRef, Kind{accumulates: true, counts: true,
-		grad: grad, taken: func(z sized, _ int) (t backend.Taken) {
+		lists: lists, grad: grad, taken: func(z sized, _ int) (t backend.Taken) {
 			width, n := z.cols(0), z.cols(1)
 			if form == transposesB {
 				width, n = z.outCols(), z.cols(0)
 			}
-			t.Once, t.Product = kernel.ByTypeWords(z.rows(0), kernel.ByType{Parts: z.o.parts,
+			t.Once, t.Product = kernel.ByTypeWords(z.rows(2), kernel.ByType{Parts: z.o.parts,
 				Width: width, Heads: z.o.heads, N: n})
 			return t
 		}})
@@ -72,6 +86,18 @@ func (b *Builder) TypeHeadMul(x, w, types Value, parts []int, heads int) Value {
 	return b.p.add(o, vx.rows, vw.cols)
 }
 
+// SegmentMatMul returns for each node the sum over its segments, which have the rows of x, of x·w,
+// w being the matrix of the segment's type: see TypeMatMul.
+func (b *Builder) SegmentMatMul(x, w Value, parts []int) Value {
+	l := b.Lists().ToNodes()
+	vx, vw := *b.p.of(x), *b.p.of(w)
+	b.check(vw.rows == Fixed(sumOf(parts)) && vx.rows == l.reads() &&
+		slices.Max(parts) <= vx.cols, "SegmentMatMul", x, w)
+	o := simple(opSegmentMatMul, x, w, b.SegmentTypes())
+	o.parts, o.list = parts, l
+	return b.p.add(o, l.has(), vw.cols)
+}
+
 // opSpread has for each segment the row x of the node whose list it is in.
 var opSpread = define("spread", pushFits, pushRef(false), Kind{lists: transposedLists,
 	taken: opPullSumGrad.taken, grad: pullRule(opPullSum)})
@@ -91,11 +117,6 @@ func (b *Builder) NodeTypes() Value { return b.p.property(NodeType, Nodes(b.hop)
 // SegmentTypes returns the numbers of the types of the segments of the layer's lists, as bits.
 func (b *Builder) SegmentTypes() Value { return b.p.property(SegmentType, Segments(b.hop)) }
 
-// RowsByType returns the rows of a table, which has one for each type, by types.
-func (b *Builder) RowsByType(table, types Value) Value {
-	return b.p.add(simple(opTypeRows, table, types), b.p.of(types).rows, b.Cols(table))
-}
-
 func sumOf(parts []int) (sum int) {
 	for _, n := range parts {
 		sum += n
@@ -103,7 +124,8 @@ func sumOf(parts []int) (sum int) {
 	return sum
 }
 
-// fitsTypes says that the rows of a product have types, and these matrices.
+// fitsTypes says that the rows of a product have types, and these matrices. Of segments the result,
+// and its gradient, have the rows of lists.
 func (k product) fitsTypes(o *backend.Operands) bool {
 	x, w, y := o.In[0], o.In[1], o.Out
 	switch k {
@@ -112,7 +134,11 @@ func (k product) fitsTypes(o *backend.Operands) bool {
 	case transposesB:
 		x, y = y, x
 	}
-	return o.In[2].Len() == x.Rows && y.Rows == x.Rows && w.Rows == sumOf(o.Parts) &&
+	rows := x.Rows
+	if o.Lists.Lists > 0 {
+		rows = o.Lists.Lists
+	}
+	return o.In[2].Len() == x.Rows && y.Rows == rows && w.Rows == sumOf(o.Parts) &&
 		y.Cols == w.Cols && slices.Max(o.Parts)*max(1, o.Heads) <= x.Cols
 }
 
@@ -123,19 +149,28 @@ func (k product) typesRef(h *backend.Plain) {
 	for t, n := range h.Parts {
 		first[t+1] = first[t] + n
 	}
-	for i, bits := range h.From[2].V {
-		t := math.Float32bits(bits)
-		x, other, part := h.From[0].Row(i), h.From[1], h.Parts[t]
-		for at := range part * max(1, h.Heads) {
-			row, e := first[t]+at%part, entryHead{head: at / part, heads: max(1, h.Heads)}
-			switch k {
-			case transposesA:
-				addTo(e.part(h.To, row), e.part(other, i), x[at])
-			case transposesB:
-				h.To.Row(i)[at] += dot(e.part(h.From[0], i), e.part(other, row))
-			default:
-				addTo(e.part(h.To, i), e.part(other, row), x[at])
-			}
+	if h.Operands.Lists.Lists > 0 {
+		h.Entries(func(list, _, row int) { k.typeRef(h, first, row, list) })
+		return
+	}
+	for i := range h.From[2].V {
+		k.typeRef(h, first, i, i)
+	}
+}
+
+// typeRef adds the product of row i, or what it gives to the gradient; the result's row is sum.
+func (k product) typeRef(h *backend.Plain, first []int, i, sum int) {
+	t := math.Float32bits(h.From[2].V[i])
+	x, other, part, heads := h.From[0], h.From[1], h.Parts[t], max(1, h.Heads)
+	for at := range part * heads {
+		row, e := first[t]+at%part, entryHead{head: at / part, heads: heads}
+		switch k {
+		case transposesA:
+			addTo(e.part(h.To, row), e.part(other, sum), x.Row(i)[at])
+		case transposesB:
+			h.To.Row(i)[at] += dot(e.part(x, sum), e.part(other, row))
+		default:
+			addTo(e.part(h.To, sum), e.part(other, row), x.Row(i)[at])
 		}
 	}
 }

@@ -15,8 +15,9 @@ import (
 // of nodes W_t and b_t are the same for all.
 //
 // A list falls into segments, the neighbors by one relation, whose means are rows by themselves: a
-// product multiplies each with the matrix of its relation. Whole lists have a mean by each relation
-// side by side. Columns of edges stand beside those of the neighbor: means are taken of each.
+// product multiplies each with the matrix of its relation, and adds to the row of its node. Whole
+// lists have a mean by each relation side by side. Columns of edges stand beside those of the
+// neighbor: means are taken of each.
 type hsage struct{}
 
 // Name returns "hsage".
@@ -50,9 +51,7 @@ func (hsage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.
 	if n := len(s.EdgeFeatures); n > 0 {
 		parts := slices.Repeat([]int{n}, s.relations())
 		means := b.Pull(b.EdgeColumns(n), b.Lists().ToSegments().OfEntries(), program.Mean)
-		means = b.TypeMatMul(means, b.Stack(layerName(l)+"edges", parts, out), b.SegmentTypes(),
-			parts)
-		y = b.Add(y, b.Pull(means, b.Lists().ToNodes(), program.Sum))
+		y = b.Add(y, b.SegmentMatMul(means, b.Stack(layerName(l)+"edges", parts, out), parts))
 	}
 	return s.finish(b, l, own, y, "relu")
 }
@@ -62,8 +61,7 @@ func (s *Spec) byRelation(b *program.Builder, x, stack program.Value, parts []in
 	lists := b.Lists()
 	if !b.Exact {
 		means := b.Pull(x, lists.ToSegments(), program.Mean)
-		y := b.TypeMatMul(means, stack, b.SegmentTypes(), parts)
-		return b.Pull(y, lists.ToNodes(), program.Sum)
+		return b.SegmentMatMul(means, stack, parts)
 	}
 	n, in := len(parts), b.Cols(x)
 	means, y := b.PullWeighted(x, b.SharesByType(n), lists, n, true), program.Value(0)

@@ -95,13 +95,13 @@ func (m *Model) Prepare(to *program.Prepared, d *dense.Lists) error {
 // Pad has batches be padded from now on, in training, where the model allows it; nil pads none.
 func (m *Model) Pad(p *Padding) { m.padding = p }
 
-// programFor returns the program for a batch, and writes the sizes that it is padded to.
+// programFor returns the program for a batch, and writes its sizes and those that it is padded to.
 func (m *Model) programFor(in *program.Input, s Step) *program.Program {
-	sizes := program.SizesOf(in.Dense)
+	in.Sizes = program.SizesOf(in.Dense)
 	p := m.programs.choose(programKey{train: s.Train, hidden: s.Hidden,
-		inPlace: in.Table.Rows > 0}, &sizes)
+		inPlace: in.Table.Rows > 0}, &in.Sizes)
 	if s.Train && m.padding != nil && p.Pads() {
-		in.Padded = m.padding.Fit(&sizes)
+		in.Padded = m.padding.Fit(&in.Sizes)
 	}
 	return p
 }

@@ -68,7 +68,7 @@ func (s *Spec) firstByType(b *program.Builder, l int, name string, x program.Val
 func (s *Spec) biased(b *program.Builder, l int, y program.Value) program.Value {
 	if n := len(s.NodeTypes); s.typed() && n > 1 {
 		table := b.Param(layerName(l)+"bias", n, b.Cols(y), program.Zero)
-		return b.Add(y, b.RowsByType(table, b.Own(b.NodeTypes())))
+		return b.BiasByType(y, table, b.Own(b.NodeTypes()))
 	}
 	return b.Bias(y, b.Param(layerName(l)+"bias", 1, b.Cols(y), program.Zero))
 }

@@ -133,7 +133,9 @@ func (c calls) heads(name string, out tensor, s backend.Segments, o operands, in
 
 // plain are operations that the device does by their references, each with its reason.
 var plain = map[string]string{"type-matmul": onHost, "type-matmul-ta": onHost,
-	"type-matmul-tb": onHost, "type-shares": onHost, "spread": onHost, "dots": onHost,
+	"type-matmul-tb": onHost, "segment-matmul": onHost, "segment-matmul-ta": onHost,
+	"segment-matmul-tb": onHost, "type-bias": onHost,
+	"type-bias-relu": onHost, "type-shares": onHost, "spread": onHost, "dots": onHost,
 	"sparse-matmul": readDense, "sparse-matmul-ta": readDense, "sparse-dropout": readDense}
 
 const (
