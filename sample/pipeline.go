@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/layout/rowfile"
 	"gdb/sample/draw"
 	"gdb/sample/rowcache"
 )
@@ -36,6 +37,9 @@ type PipelineConfig struct {
 	Features rowcache.Features
 	// FeaturesOf returns what takes the place of Features for a batch, if it is not nil.
 	FeaturesOf func(b *Batch) rowcache.Features
+	// Split says of which pieces Features has the rows, which are then put together in Batch.X; nil
+	// if it has whole rows. Batches have no times then, and Features lend no rows.
+	Split *rowfile.Split
 	// Labels fill the labels of a Batch; nil leaves them nil. The caller closes them.
 	Labels *Labels
 	// Prepare makes what the step on a batch needs that follows from its Dense, and sets
@@ -272,7 +276,13 @@ func (p *Pipeline) fill(b *Batch) error {
 	if p.cfg.FeaturesOf != nil {
 		f = p.cfg.FeaturesOf(b)
 	}
-	if f != nil {
+	switch {
+	case f == nil:
+	case p.cfg.Split != nil:
+		if err := p.gatherPieces(f, b); err != nil {
+			return err
+		}
+	default:
 		b.Dim = f.Dim()
 		nodes := b.Dense.NodeIDs
 		if b.Table = f.Lent(); b.Table != nil {
@@ -295,6 +305,25 @@ func (p *Pipeline) fill(b *Batch) error {
 		return err
 	}
 	return p.count(b)
+}
+
+// gatherPieces gathers the pieces of the rows of a batch's nodes, and makes them rows.
+func (p *Pipeline) gatherPieces(f rowcache.Features, b *Batch) error {
+	s, nodes := p.cfg.Split, b.Dense.NodeIDs
+	n := s.Floats(len(nodes))
+	err := p.rows.Fit(b.rows, int64(n)*4, p.cfg.RowBytes)
+	if err == nil {
+		err = resize(&p.uniqueHeld, &p.unique.nodes, s.Count(nodes))
+	}
+	if err != nil {
+		return err
+	}
+	x, pieces := b.rows.Floats()[:n:n], s.Append(nodes, p.unique.nodes[:0])
+	if err := f.Gather(p.stages.Context(), pieces, s.Packed(x, len(pieces))); err != nil {
+		return err
+	}
+	b.X, b.Dim = s.Unpack(nodes, x, len(pieces)), s.Wide
+	return nil
 }
 
 // gatherRows gathers the rows of nodes to b.X. A batch as of times may have a node several times,

@@ -35,5 +35,8 @@ func openData(ctx context.Context, c *checked) (*data, error) {
 		return nil, err
 	}
 	c.loop.Note(note)
+	if keepsPieces(&c.cfg) {
+		d.in.SplitRows()
+	}
 	return d, d.in.openLabels(ctx, &c.cfg)
 }

@@ -34,8 +34,11 @@ func plantedEdges() layouttest.Graph {
 
 // plantedTypes is planted with two types of nodes, of which the second has two features, and a type
 // of edges for each two of them.
-func plantedTypes() layouttest.Graph {
-	g, first := planted(false), layout.NodeID(plantedNodes/2)
+func plantedTypes() layouttest.Graph { return plantedTypesFrom(plantedNodes / 2) }
+
+// plantedTypesFrom is plantedTypes whose second type begins with a node.
+func plantedTypesFrom(first layout.NodeID) layouttest.Graph {
+	g := planted(false)
 	g.EdgeTypes = []string{"a:a", "a:b", "b:a", "b:b"}
 	g.Relations = []kv.RelationMeta{{Src: 0, Dst: 0}, {Src: 0, Dst: 1}, {Src: 1, Dst: 0},
 		{Src: 1, Dst: 1}}

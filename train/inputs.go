@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gdb/blockdev"
+	"gdb/compute/backend"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/sample"
@@ -150,6 +151,13 @@ func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err err
 		in.Rows.KeepSparse()
 	}
 	return note, err
+}
+
+// keepsPieces reports whether a training may have the features of batches from pieces of rows:
+// exact evaluation, devices and partitions read whole rows.
+func keepsPieces(c *Config) bool {
+	return c.EvalMode == setting.EvalSampled && c.Backend == backend.CPU && !c.Timed() &&
+		!c.Precompute && !c.Buffered() && c.Together() <= 1
 }
 
 // scaleColumns scales the columns of the features, if they are to be scaled.

@@ -46,7 +46,7 @@ func (s *session) superbatches() *superbatch.Config {
 		c.Until = s.certain
 	}
 	if p.Kept < p.Slots { // evaluation takes their memory
-		if p.Spill(s.steps.features) > p.Storage/superbatch.SpillShare {
+		if p.Spill(s.in.Rows.Meta().Dim) > p.Storage/superbatch.SpillShare {
 			c.Until = s.nextEvaluation // the superbatch has ended then
 		} else if !s.alone {
 			c.Spill = func(epoch uint64) bool { return s.Evaluates(int(epoch) + 1) }

@@ -18,3 +18,6 @@ func OpenWith(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.Ro
 	}
 	return openRows(ctx, s, dev, shape, onDisk, budget)
 }
+
+// SplitTo is newSplit: pieces of a given width.
+var SplitTo = newSplit

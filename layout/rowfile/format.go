@@ -137,7 +137,7 @@ func NewShape(m kv.RowsMeta, nodes uint64) (Shape, error) {
 func (s *Shape) at(row uint64) int64 {
 	if s.sections != nil {
 		of := s.section(row)
-		return of.at(row-of.First, int64(s.PageBytes))
+		return of.at(row-of.First, int64(s.PageBytes), int64(s.RowBytes))
 	}
 	return int64(row)/s.PerPage*int64(s.PageBytes) + int64(row)%s.PerPage*int64(s.RowBytes)
 }

@@ -33,13 +33,16 @@ type Reader struct {
 	sparse bool                            // whether decode leaves them sparse: see KeepSparse
 	toOne  bool                            // whether decode divides rows by their sum
 	budget *mem.Budget
-	read   atomic.Uint64
+	read   *atomic.Uint64
 
 	pool chan *rowsBuffer
-	mu   struct {
-		sync.Mutex
-		made int // number of buffers, in the pool or in use
-	}
+	mu   *made
+}
+
+// made counts the buffers of the readers of a file.
+type made struct {
+	sync.Mutex
+	made int // number of buffers, in the pool or in use
 }
 
 const (
@@ -116,7 +119,7 @@ func openRows(ctx context.Context, s *layout.Store, dev blockdev.Device, shape S
 	}
 	r := &Reader{shape: shape, f: f, seed: layout.SumSeed(layout.KindRows, s.Meta().UUID),
 		uuid:   s.Meta().UUID,
-		budget: budget,
+		budget: budget, read: new(atomic.Uint64), mu: new(made),
 		decode: Decoder(m.DType), pool: make(chan *rowsBuffer, rowsBuffers)}
 	if m.DType == Sparse {
 		r.decode = r.densify

@@ -20,6 +20,7 @@ type section struct {
 	perPage int64
 	begin   int64 // of its first page in the data area
 	bytes   int64 // of its pages
+	pieces  int64 // of a row, where rows are cut: see Split
 }
 
 // NewSectionsMeta lays out rows of several types in a file at path, NAME.rows. first is the first
@@ -77,12 +78,17 @@ func newSections(m *kv.RowsMeta, nodes uint64) (all []section, err error) {
 	return all, nil
 }
 
-// at returns where row number i of the section begins in the data area.
-func (s *section) at(i uint64, page int64) int64 {
+// at returns where row number i of the section, or piece number i of its rows where each is width
+// bytes, begins in the data area.
+func (s *section) at(i uint64, page, width int64) int64 {
 	if s.perPage == 0 {
 		return s.begin
 	}
-	return s.begin + int64(i)/s.perPage*page + int64(i)%s.perPage*int64(s.RowBytes)
+	row, piece := int64(i), int64(0)
+	if s.pieces > 1 {
+		row, piece = row/s.pieces, row%s.pieces
+	}
+	return s.begin + row/s.perPage*page + row%s.perPage*int64(s.RowBytes) + piece*width
 }
 
 // section returns the section of a row; there are sections.
@@ -96,7 +102,12 @@ func (s *Shape) width(row uint64) int64 {
 	if s.sections == nil {
 		return int64(s.RowBytes)
 	}
-	return int64(s.section(row).RowBytes)
+	of := s.section(row)
+	if of.pieces > 1 {
+		piece := int64(row-of.First) % of.pieces
+		return min(int64(s.RowBytes), int64(of.RowBytes)-piece*int64(s.RowBytes))
+	}
+	return int64(of.RowBytes)
 }
 
 // run returns how many rows from row on are in one page, at most n.
@@ -104,7 +115,10 @@ func (s *Shape) run(row uint64, n int64) int64 {
 	first, end, perPage := uint64(0), s.Nodes, s.PerPage
 	if s.sections != nil {
 		of := s.section(row)
-		first, end, perPage = of.First, of.First+of.nodes, of.perPage
+		first, end, perPage = of.First, of.First+of.nodes, of.perPage*max(1, of.pieces)
+		if of.pieces > 1 && of.RowBytes%s.RowBytes != 0 { // its last piece is narrower
+			n = min(n, max(1, of.pieces-1-int64(row-first)%of.pieces))
+		}
 	}
 	if perPage > 0 {
 		n = min(n, perPage-int64(row-first)%perPage)
@@ -120,7 +134,7 @@ func (s *Shape) scanned(row uint64, n, pages int64) int64 {
 	}
 	of := s.section(row)
 	if of.perPage > 0 {
-		n = min(n, pages*of.perPage)
+		n = min(n, pages*of.perPage*max(1, of.pieces))
 	}
 	return min(n, int64(of.First+of.nodes-row))
 }
@@ -150,6 +164,9 @@ func (s *Shape) padded() func(rows []byte, n int) []byte {
 	}
 	var buf []byte
 	return func(rows []byte, n int) []byte {
+		if len(rows) == n*s.RowBytes {
+			return rows
+		}
 		if need := n * s.RowBytes; cap(buf) < need {
 			buf = make([]byte, need)
 		}

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 
+	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/bulk"
@@ -82,13 +83,20 @@ func (s *Source) windows() (bytes, held int64, err error) {
 type stagedRows struct {
 	*rowcache.Staged
 	cache *rowcache.Cache
+	split *rowfile.Split
+	rows  []sample.NodeID // of a batch, if they are pieces
 }
 
 // Ready waits until the cache is filled, since the device is faster if one reads after the other.
 func (s *stagedRows) Ready(ctx context.Context) error { return s.cache.Filled(ctx) }
 
-// Absent appends those of nodes whose rows the cache does not keep to the list to.
+// Absent appends the rows of nodes that the cache does not keep to the list to. There is one call
+// at a time.
 func (s *stagedRows) Absent(nodes, to []sample.NodeID) []sample.NodeID {
+	if s.split != nil {
+		s.rows = s.split.Append(nodes, s.rows[:0])
+		nodes = s.rows
+	}
 	return s.cache.Absent(nodes, to)
 }
 

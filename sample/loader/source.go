@@ -56,7 +56,10 @@ type Source struct {
 	// InTurns is set if the topology is in memory only while it is used: see UseGraph.
 	InTurns bool
 
-	Rows     *rowfile.Reader   // the features, without a cache; nil if the store has none
+	// Rows are the features, without a cache; nil if the store has none. Where Split is set, they
+	// are pieces of rows: see SplitRows.
+	Rows     *rowfile.Reader
+	Split    *rowfile.Split
 	Features rowcache.Features // Rows behind a cache
 	// Resident are Features if all rows are in memory, else nil.
 	Resident *rowcache.Resident
@@ -262,6 +265,26 @@ func (s *Source) OpenRows(ctx context.Context) error {
 	s.Rows = rows
 	s.rowsHeld += s.Budget.Used() - before
 	return nil
+}
+
+// SplitRows has what reads and keeps features do that by pieces of rows, if types have rows of very
+// different widths. Batches get whole rows. It does nothing to rows that are not plain, and must be
+// called before features are opened; batches have no times.
+func (s *Source) SplitRows() {
+	if s.Rows == nil || s.Split != nil || !s.Rows.Plain() {
+		return
+	}
+	if s.Split = rowfile.NewSplit(s.Rows.Meta(), s.Meta.Nodes); s.Split != nil {
+		s.Rows = s.Rows.Split(s.Split)
+	}
+}
+
+// RowCount returns how many rows Rows has.
+func (s *Source) RowCount() uint64 {
+	if s.Split != nil {
+		return s.Split.Rows
+	}
+	return s.Meta.Nodes
 }
 
 // AnyRows returns the features, or else the labels, to measure how fast the device reads rows. It

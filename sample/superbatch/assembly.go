@@ -50,6 +50,7 @@ type frame struct {
 	changes changes
 	missed  []sample.NodeID // nodes whose rows are read
 	at      []uint32        // row of the features (in place: slot) for each of missed
+	pieces  []sample.NodeID // rows of the batch's nodes, if they are pieces
 	rows    []uint32        // in place: the slot of each neighbor's row
 	counted int64
 }
@@ -103,6 +104,17 @@ func (t *assembly) recycle(f *frame) {
 // rowBytes returns the bytes of rows feature rows as floats; below one row it counts one.
 func (t *assembly) rowBytes(rows int) int64 { return 4 * int64(max(rows, 1)) * int64(t.l.dim) }
 
+// featureBytes returns the bytes of the features of the largest batch.
+func (t *assembly) featureBytes() int64 {
+	switch s := t.l.cfg.Split; {
+	case t.l.cfg.InPlace:
+		return t.rowBytes(t.s.innerMost)
+	case s != nil:
+		return 4 * int64(s.Floats(t.s.nodesMost))
+	}
+	return t.rowBytes(t.s.nodesMost)
+}
+
 // readAll is the first stage: for each batch it reads the records and the rows that no slot holds.
 func (t *assembly) readAll(first uint64) (err error) {
 	buf := readBuffer{Budget: t.l.cfg.Budget}
@@ -153,8 +165,8 @@ func (t *assembly) load(f *frame, buf *readBuffer) error {
 	if err := t.s.decodeEdges(payloads[1], i, b); err != nil {
 		return err
 	}
-	nodes := b.Dense.NodeIDs
-	if err := t.s.decodeChanges(payloads[2], i, len(nodes), &f.changes); err != nil {
+	rows := l.cfg.rowsOf(b, &f.pieces)
+	if err := t.s.decodeChanges(payloads[2], i, len(rows), &f.changes); err != nil {
 		return err
 	}
 	if l.cfg.Labels != nil {
@@ -168,7 +180,7 @@ func (t *assembly) load(f *frame, buf *readBuffer) error {
 	f.missed, f.at, f.ahead = f.missed[:0], f.at[:0], 0
 	for i, s := range f.changes.From {
 		if s == 0 {
-			f.missed, f.at = append(f.missed, nodes[i]), append(f.at, uint32(i))
+			f.missed, f.at = append(f.missed, rows[i]), append(f.at, uint32(i))
 		}
 	}
 	if err := t.count(f); err != nil || len(f.missed) == 0 {
@@ -201,8 +213,8 @@ func (t *assembly) batchOf(f *frame) int { return int(f.step-t.s.first) - t.s.sp
 // count adds the memory of a frame's lists to the budget, where they have grown.
 func (t *assembly) count(f *frame) error {
 	c := &f.changes
-	now := f.batch.HeapBytes() + 4*int64(cap(f.missed)+cap(f.at)+cap(f.rows)+cap(c.From)+
-		cap(c.Keep)+cap(c.Slots))
+	now := f.batch.HeapBytes() + 4*int64(cap(f.missed)+cap(f.at)+cap(f.rows)+cap(f.pieces)+
+		cap(c.From)+cap(c.Keep)+cap(c.Slots))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.mu.held.Add(max(0, now-f.counted)); err != nil {
@@ -221,11 +233,7 @@ func (t *assembly) assembleAll(first uint64) (err error) {
 		if !ok {
 			return nil
 		}
-		rows := t.s.nodesMost
-		if t.l.cfg.InPlace {
-			rows = t.s.innerMost
-		}
-		x, err := t.xs.TakeMade(t.stages, t.rowBytes(rows), &t.l.gathering.Blocked)
+		x, err := t.xs.TakeMade(t.stages, t.featureBytes(), &t.l.gathering.Blocked)
 		if err != nil || x == nil {
 			return err
 		}
@@ -250,10 +258,13 @@ func (t *assembly) assembleAll(first uint64) (err error) {
 // stage had no room for, and then copies the rows to keep to slots.
 func (t *assembly) assemble(f *frame, buf *readBuffer) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
-	n := len(c.From) * l.dim
-	x := f.x.Floats()[:n:n]
-	slots := l.slots.rows
-	f.batch.X, f.batch.Dim = x, l.dim
+	x := f.x.Floats()
+	slots, nodes, split := l.slots.rows, f.batch.Dense.NodeIDs, l.cfg.Split
+	if split != nil {
+		x = split.Packed(x[:split.Floats(len(nodes))], len(c.From))
+	} else {
+		x = x[:len(c.From)*l.dim]
+	}
 	var late error
 	var reading sync.WaitGroup
 	if end := len(f.missed); f.ahead < end { // read the rest while the others are copied
@@ -282,6 +293,10 @@ func (t *assembly) assemble(f *frame, buf *readBuffer) error {
 		}
 	})
 	l.slots.count(c)
+	if f.batch.X, f.batch.Dim = x[:len(x):len(x)], l.dim; split != nil {
+		all := f.x.Floats()[:split.Floats(len(nodes))]
+		f.batch.X, f.batch.Dim = split.Unpack(nodes, all, len(c.From)), split.Wide
+	}
 	return nil
 }
 

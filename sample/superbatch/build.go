@@ -40,6 +40,7 @@ type superbatch struct {
 	index     []stepRefs
 	held      mem.Account // index
 	nodesMost int         // nodes of the largest batch
+	rowsMost  int         // most rows of a batch
 	innerMost int         // most nodes of a batch outside the outermost delta
 	edgesMost int
 	slots     int // slots that its changes may use
@@ -113,6 +114,9 @@ func (b *builder) newSuperbatch(w wanted) *superbatch {
 		held: mem.NewAccount(b.cfg.Budget, "superbatch index")}
 }
 
+// listMost returns the length of the longest list of a batch's nodes or of their rows.
+func (s *superbatch) listMost() int { return max(s.nodesMost, s.rowsMost) }
+
 // identity returns where the runtime files with number seq lie.
 func (b *builder) identity(seq uint64) identity {
 	return identity{FS: b.cfg.FS, Dir: b.dir, UUID: b.cfg.UUID, Seq: seq}
@@ -165,7 +169,7 @@ func (b *builder) sample(ctx context.Context, s *superbatch, a *accesses) (err e
 	if err := a.Add(b.cache.Rows()); err != nil {
 		return err
 	}
-	out := &batchWriter{s: s, w: w, a: a, share: s.want.storage,
+	out := &batchWriter{cfg: b.cfg, s: s, w: w, a: a, share: s.want.storage,
 		scratch: mem.NewAccount(b.cfg.Budget, "superbatch records")}
 	defer out.scratch.Release()
 	if b.cfg.sweeps() {
@@ -238,6 +242,8 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 
 // batchWriter writes sampled batches to the runtime files of a superbatch.
 type batchWriter struct {
+	cfg     *Config
+	rows    []sample.NodeID // of a batch, if they are pieces
 	s       *superbatch
 	w       *fileWriter
 	a       *accesses
@@ -263,22 +269,24 @@ func (o *batchWriter) add(d *sample.Batch) (err error) {
 	if r.edges, err = o.w.Append(o.enc.B); err != nil {
 		return err
 	}
-	if err := o.a.Add(d.Dense.NodeIDs); err != nil {
+	rows := o.cfg.rowsOf(d, &o.rows)
+	if err := o.a.Add(rows); err != nil {
 		return err
 	}
 	s := o.s
 	if s.index, err = push(&s.held, s.index, r); err != nil {
 		return err
 	}
-	if err := o.scratch.Add(int64(cap(o.enc.B)+4*cap(o.degrees)) - o.scratch.Bytes()); err != nil {
+	held := int64(cap(o.enc.B) + 4*(cap(o.degrees)+cap(o.rows)))
+	if err := o.scratch.Add(held - o.scratch.Bytes()); err != nil {
 		return err
 	}
 	s.end++
-	s.nodesMost = max(s.nodesMost, nodes)
+	s.nodesMost, s.rowsMost = max(s.nodesMost, nodes), max(s.rowsMost, len(rows))
 	s.edgesMost = max(s.edgesMost, len(d.Dense.Nbrs))
 	s.innerMost = max(s.innerMost, nodes-int(d.Dense.NodeIDOffsets[1]))
 	files := o.w.Size + o.a.File.Total()
-	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(nodes))
+	o.largest = max(o.largest, files-before+planBytesPerAccess*int64(len(rows)))
 	used := files + planBytesPerAccess*int64(o.a.Total)
 	o.full = used+o.largest > o.room(used) || len(s.index) == batchesMost || o.a.Full()
 	if used > s.want.storage {
@@ -348,9 +356,9 @@ func (s *superbatch) decodeEdges(payload []byte, i int, to *sample.Batch) error 
 	return nil
 }
 
-// decodeChanges decodes the changes of batch i, which has the given number of nodes, to c.
-func (s *superbatch) decodeChanges(payload []byte, i, nodes int, c *changes) error {
-	if err := c.Decode(payload, nodes, s.slots); err != nil {
+// decodeChanges decodes the changes of batch i, which has the given number of rows, to c.
+func (s *superbatch) decodeChanges(payload []byte, i, rows int, c *changes) error {
+	if err := c.Decode(payload, rows, s.slots); err != nil {
 		return s.plans.Damage(s.index[i].plan.Off(), "%v", err)
 	}
 	return nil
@@ -420,7 +428,7 @@ func (b *builder) want(first uint64, before *superbatch) wanted {
 	if before != nil || !b.cfg.pairs() {
 		return w
 	}
-	features := int64(b.cfg.Nodes) * int64(b.cfg.Rows.Meta().RowBytes)
+	features := int64(b.cfg.rowCount()) * int64(b.cfg.Rows.Meta().RowBytes)
 	if n := b.cfg.Costs.Head(int(w.until-first), features); n > 0 {
 		w.head, w.until = true, first+uint64(n)
 		w.storage -= BatchStorage(w.storage) // the other's

@@ -2,6 +2,7 @@ package superbatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -45,6 +46,9 @@ type Config struct {
 	Epoch, StartBatch, Epochs uint64
 	// Nodes is the number of nodes of the graph.
 	Nodes uint64
+	// Split says of which pieces Rows has the rows of nodes. What is said of rows here, and of the
+	// nodes of batches where their rows are planned, holds of pieces then. Nil if rows are whole.
+	Split *rowfile.Split
 	// Rows reads features and Labels, which may be nil, reads labels. The caller closes both.
 	Rows   Rows
 	Labels *sample.Labels
@@ -123,6 +127,7 @@ type Config struct {
 // Sizes are the sizes of the largest batch, and the bytes that a training step on it takes.
 type Sizes struct {
 	Nodes, Inner, Edges int64 // inner nodes have neighbors in the batch
+	Rows                int64 // of features; 0: a row for each node
 	StepBytes           int64
 }
 
@@ -161,10 +166,30 @@ func (c *Config) frames() int {
 	return Frames(c.Ready)
 }
 
+// rowCount returns the number of all rows.
+func (c *Config) rowCount() uint64 {
+	if c.Split != nil {
+		return c.Split.Rows
+	}
+	return c.Nodes
+}
+
+// rowsOf returns the rows of a batch's nodes, in the memory of scratch if they are pieces.
+func (c *Config) rowsOf(b *sample.Batch, scratch *[]sample.NodeID) []sample.NodeID {
+	if c.Split == nil {
+		return b.Dense.NodeIDs
+	}
+	*scratch = c.Split.Append(b.Dense.NodeIDs, (*scratch)[:0])
+	return *scratch
+}
+
 func (c *Config) check() error {
 	c.Workers, c.Threads, c.Ready = max(c.Workers, 1), max(c.Threads, 1), max(c.Ready, 0)
 	if c.InPlace {
 		c.Ready = framesInPlace - 1
+	}
+	if c.InPlace && c.Split != nil {
+		return errors.New("superbatch: rows in pieces cannot be read in place")
 	}
 	if c.Batches < 0 || c.Batches > batchesMost {
 		return fmt.Errorf("superbatch: %d batches: give 1 to %d", c.Batches, batchesMost)

@@ -16,6 +16,7 @@ import (
 // decider runs the forward pass of planning. Three goroutines hand frames on: one reads batches and
 // their next uses, one decides what the cache keeps, and one writes the changes.
 type decider struct {
+	cfg     *Config
 	s       *superbatch // its index and readsMost are filled in
 	cache   *cacheState
 	next    *nextReader
@@ -30,9 +31,11 @@ type decider struct {
 	decided chan *decideFrame
 }
 
-// decideFrame holds a batch, the next uses of its nodes, and its changes.
+// decideFrame holds a batch, the next uses of its rows, and its changes.
 type decideFrame struct {
 	batch   sample.Batch
+	rows    []sample.NodeID // of its nodes
+	pieces  []sample.NodeID // memory of rows, if they are pieces
 	i       int
 	next    []uint32
 	changes changes
@@ -45,7 +48,7 @@ const decideFrames = 3
 func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (err error) {
 	heap := mem.NewAccount(b.cfg.Budget, "superbatch plan")
 	defer heap.Release()
-	if err := heap.Add(PlanHeap(s.nodesMost)); err != nil {
+	if err := heap.Add(PlanHeap(s.listMost())); err != nil {
 		return err
 	}
 	in, err := next.Read(ctx, b.cfg.Device, b.cfg.Budget)
@@ -58,11 +61,11 @@ func (b *builder) decide(ctx context.Context, s *superbatch, next *nextUses) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Abort()) }()
-	d := &decider{s: s, cache: b.cache, next: in, out: w,
+	d := &decider{cfg: b.cfg, s: s, cache: b.cache, next: in, out: w,
 		empty: make(chan *decideFrame, decideFrames), full: make(chan *decideFrame, decideFrames),
 		decided: make(chan *decideFrame, decideFrames)}
 	for i := range d.frames {
-		d.frames[i].next = make([]uint32, s.nodesMost)
+		d.frames[i].next = make([]uint32, s.listMost())
 		d.empty <- &d.frames[i]
 	}
 	defer b.cache.UnpinAll()
@@ -141,7 +144,8 @@ func (d *decider) read(ctx context.Context) error {
 			if err := d.s.decodeNodes(g.Payloads[k], i, &f.batch); err != nil {
 				return err
 			}
-			if err := d.next.Of(ctx, uint32(i+1), f.batch.Dense.NodeIDs, f.next); err != nil {
+			f.rows = d.cfg.rowsOf(&f.batch, &f.pieces)
+			if err := d.next.Of(ctx, uint32(i+1), f.rows, f.next); err != nil {
 				return err
 			}
 			d.full <- f // never blocks: there is a place for each
@@ -153,15 +157,15 @@ func (d *decider) read(ctx context.Context) error {
 func (d *decider) decideAll(context.Context) error {
 	defer close(d.decided)
 	for f := range d.full {
-		turn, nodes := uint32(f.i+1), f.batch.Dense.NodeIDs
-		err := d.cache.Step(turn, nodes, f.next[:len(nodes)], &f.changes)
+		turn, rows := uint32(f.i+1), f.rows
+		err := d.cache.Step(turn, rows, f.next[:len(rows)], &f.changes)
 		if errors.Is(err, errNoSlot) {
-			return fmt.Errorf("batch %d of %d nodes: %w", f.i, len(nodes), err)
+			return fmt.Errorf("batch %d of %d nodes: %w", f.i, len(rows), err)
 		}
 		if err != nil {
 			return d.next.In.Damage(0, "batch %d: %v", f.i, err)
 		}
-		d.s.index[f.i].reads = uint32(len(nodes) - f.changes.Hits)
+		d.s.index[f.i].reads = uint32(len(rows) - f.changes.Hits)
 		d.s.readsMost = max(d.s.readsMost, int(d.s.index[f.i].reads))
 		d.decided <- f // never blocks
 	}

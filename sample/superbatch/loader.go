@@ -79,7 +79,7 @@ func Open(cfg Config) (*Loader, error) {
 }
 
 func (l *Loader) open() (err error) {
-	if l.builder.ranges, err = planRanges(l.cfg.Nodes, l.cfg.PlanBytes); err != nil {
+	if l.builder.ranges, err = planRanges(l.cfg.rowCount(), l.cfg.PlanBytes); err != nil {
 		return err
 	}
 	if err := RemoveDead(l.cfg.FS, l.cfg.Prep); err != nil {
@@ -464,12 +464,17 @@ func (c *Config) slotsFor(s *superbatch, dim int) int {
 	}
 	nodes, edges := max(0, int64(s.nodesMost)-p.Nodes), max(0, int64(s.edgesMost)-p.Edges)
 	inner := max(0, int64(s.innerMost)-p.Inner)
-	row, frames, rows := 4*int64(dim), int64(c.frames()), int64(c.Ready+1)*nodes
-	if c.InPlace {
-		rows = framesInPlace * inner
+	row, frames := 4*int64(dim), int64(c.frames())
+	x := int64(c.Ready+1) * nodes * row
+	switch {
+	case c.InPlace:
+		x = framesInPlace * inner * row
+	case c.Split != nil:
+		x = 4 * int64(c.Ready+1) * int64(c.Split.Floats(int(nodes)))
+		nodes = max(nodes, int64(s.rowsMost)-p.Rows)
 	}
 	// The records are read ahead, and lists grow by a quarter.
 	lists := frames*(12*edges+28*nodes) + 8*nodes
-	need := rows*row + mem.HeapCost(lists*5/4) + 2*(9*nodes+4*edges) + p.StepBytes*inner/p.Inner
+	need := x + mem.HeapCost(lists*5/4) + 2*(9*nodes+4*edges) + p.StepBytes*inner/p.Inner
 	return int(max(0, int64(c.Slots)-(need+row-1)/row))
 }

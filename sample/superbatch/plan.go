@@ -91,9 +91,13 @@ type Demand struct {
 	Threads int              // that sample, while nothing else works
 	Nodes   uint64           // in the graph
 	Dim     int              // values in a row
-	Steps   int64            // batches of the whole run
-	Ready   int              // gathered batches that wait for the step
-	Cache   int64            // that the slots may take; 0: as much as there is
+	// Pieces is the rows of the largest batch, of AllPieces of all nodes, and Wide the values that
+	// the row of a node takes in a batch, where rows are pieces: see Config.Split. Else all are 0.
+	Pieces, Wide int64
+	AllPieces    uint64
+	Steps        int64 // batches of the whole run
+	Ready        int   // gathered batches that wait for the step
+	Cache        int64 // that the slots may take; 0: as much as there is
 	// Beside is what the batches of an evaluation that samples take, besides the topology.
 	Beside int64
 	// These are fields of Plan.
@@ -110,11 +114,33 @@ func (d *Demand) SlotsLeast() int64 {
 	return 1
 }
 
+// pieces reports whether rows are pieces.
+func (d *Demand) pieces() bool { return d.Wide > 0 }
+
+// batchRows returns the rows of the largest batch.
+func (d *Demand) batchRows() int64 {
+	if d.pieces() {
+		return d.Pieces
+	}
+	return d.Batch.Nodes
+}
+
+// allRows returns the number of all rows.
+func (d *Demand) allRows() uint64 {
+	if d.pieces() {
+		return d.AllPieces
+	}
+	return d.Nodes
+}
+
 // rows returns the memory that the features of batches have while a superbatch is trained on.
 func (d *Demand) rows() int64 {
 	row := 4 * int64(d.Dim)
 	if d.InPlace {
 		return framesInPlace * mem.ArenaBytes(d.Batch.Inner*row)
+	}
+	if d.pieces() {
+		row = 4 * d.Wide
 	}
 	return int64(d.Ready+1) * mem.ArenaBytes(d.Batch.Nodes*row)
 }
@@ -122,7 +148,7 @@ func (d *Demand) rows() int64 {
 // recordBytes returns the bytes that the largest batch takes in the runtime files.
 func (d *Demand) recordBytes() int64 {
 	b := &d.Batch
-	return (9+b.NodeBytes)*b.Nodes + (4+b.EntryBytes)*b.Edges
+	return (4+b.NodeBytes)*b.Nodes + 5*d.batchRows() + (4+b.EntryBytes)*b.Edges
 }
 
 // loop returns the memory that training on a superbatch takes without the cache. arenas hold
@@ -136,7 +162,11 @@ func (d *Demand) loop() (arenas, lists int64) {
 	} else {
 		arenas += Stages * mem.ArenaBytes(int64(d.StageRows)*4*int64(d.Dim))
 	}
-	lists = frames*(edge*d.Batch.Edges+28*d.Batch.Nodes) + 8*d.Batch.Nodes
+	rows := d.batchRows()
+	lists = frames*(edge*d.Batch.Edges+28*max(rows, d.Batch.Nodes)) + 8*rows
+	if d.pieces() {
+		lists += frames * 4 * rows
+	}
 	return arenas, mem.HeapCost(lists * sample.GrowthSixteenths / 16)
 }
 
@@ -153,7 +183,7 @@ type Phases struct {
 // Phases sizes the phases, with a topology of some bytes, where free bytes are left besides. A
 // sweep uses the arenas of training; if it runs beside training it has its own.
 func (d *Demand) Phases(topology, free int64) (ph Phases, err error) {
-	n := int(d.Batch.Nodes)
+	n := int(max(d.batchRows(), d.Batch.Nodes))
 	heap, read := SweepMemory(n)
 	arenas, lists := d.loop()
 	if read = mem.ArenaBytes(read) + mem.HugePageBytes; d.SweepAhead {
@@ -172,7 +202,7 @@ func (d *Demand) Phases(topology, free int64) (ph Phases, err error) {
 	ph.planning = heapFactor * PlanHeap(n)
 	ph.loop, ph.lists = arenas+lists+ph.ahead, lists
 	ph.Planning = max(planningLeast, ph.loop-ph.ahead-max(ph.sampling+topology, ph.planning))
-	ph.use, err = PlanMemory(d.Nodes, ph.Planning)
+	ph.use, err = PlanMemory(d.allRows(), ph.Planning)
 	return ph, err
 }
 
@@ -214,7 +244,7 @@ func (d *Demand) Hold(ph *Phases, topology, free int64) Held {
 		bytes = max(bytes, topology+d.Beside)
 	}
 	accesses, nextUses := ph.notes(topology, bytes, free-bytes-index,
-		accessCost*d.Batch.Nodes*steps)
+		accessCost*d.batchRows()*steps)
 	bytes = max(bytes, ph.ahead+ph.use+accesses+topology+ph.sampling)
 	// Evaluation has what the topology, and the heap of training, leave of it.
 	return Held{Bytes: bytes + index, Rows: max(0, bytes-topology-ph.lists-ph.ahead),
@@ -234,11 +264,11 @@ func (ph *Phases) notes(topology, bytes, free, most int64) (accesses, nextUses i
 // steps returns how many batches a superbatch has at most, and the memory that is kept for them and
 // for the records of their rows.
 func (d *Demand) steps() (steps, bytes int64) {
-	steps = min(d.Storage/max(1, d.recordBytes()+12*d.Batch.Nodes), 1<<20, d.Steps)
+	steps = min(d.Storage/max(1, d.recordBytes()+12*d.batchRows()), 1<<20, d.Steps)
 	if d.Batches > 0 {
 		steps = min(steps, int64(d.Batches))
 	}
-	rows := min(d.Storage, steps*d.Batch.Nodes*4*int64(d.Dim))
+	rows := min(d.Storage, steps*d.batchRows()*4*int64(d.Dim))
 	return steps, steps*bytesPerStep + (rows/recordLeast+steps)*bytesPerRecord
 }
 
@@ -246,7 +276,7 @@ func (d *Demand) steps() (steps, bytes int64) {
 // planning takes its turn. spare bytes more can be used during training only.
 func (d *Demand) Slots(free, spare int64) (slots, kept int) {
 	row, slot := 4*int64(d.Dim), SlotBytes(d.Dim)
-	most := int64(d.Nodes)
+	most := int64(d.allRows())
 	if d.Cache > 0 {
 		most = min(most, d.Cache/slot)
 	}

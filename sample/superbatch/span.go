@@ -208,7 +208,7 @@ func (w *sweep) weigh(ctx context.Context) (bool, error) {
 
 // chunks yields the sorted keys of the span's first batches, some at a time.
 func (w *sweep) chunks(ctx context.Context, batches int) iter.Seq[[]uint64] {
-	return w.missing.chunks(ctx, batches, w.b.cfg.Nodes, w.keys)
+	return w.missing.chunks(ctx, batches, w.b.cfg.rowCount(), w.keys)
 }
 
 // extend sets the end of the span. It returns false if there is no room to sweep even for one
@@ -222,7 +222,7 @@ func (w *sweep) extend() bool {
 		misses, bytes := w.misses+uint64(reads), disk+w.storedBytes(reads)
 		short := ""
 		switch n := i + 1 - w.first; {
-		case max(int64(n*w.perRecord*w.rowBytes), finding(w.s.nodesMost)) >
+		case max(int64(n*w.perRecord*w.rowBytes), w.b.cfg.finding(w.s.listMost())) >
 			collectBytes(w.b.cfg.SweepBytes):
 			short = "memory"
 		case bytes > room:
@@ -273,6 +273,14 @@ func rowsPerRecord(bytes, rowBytes int) int {
 // finding returns the memory to find what batches of this many nodes miss, in bytes.
 func finding(nodes int) int64 { return collectBytesPerNode*int64(nodes) + collectLeast }
 
+// finding does the same for batches of this many rows.
+func (c *Config) finding(rows int) int64 {
+	if c.Split == nil {
+		return finding(rows)
+	}
+	return finding(rows) + 4*int64(rows)
+}
+
 // readBytes returns how much of a sweep's memory it reads to. Small reads are no better: the fewer
 // are under way, the longer the disk waits while the processor has other work.
 func readBytes(memory int64) int64 { return min(readMost, memory/4) &^ 4095 }
@@ -308,7 +316,7 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	keys := max(8*int64(n), min(keysBytes(w.b.cfg.SweepBytes), 8*int64(w.misses)))
 	read := readBytes(w.b.cfg.SweepBytes)
 	w.arena, err = mem.NewArena(w.b.cfg.Budget, "superbatch rows", read+keys+
-		max(finding(w.s.nodesMost), int64(n)*int64(w.perRecord*w.rowBytes)))
+		max(w.b.cfg.finding(w.s.listMost()), int64(n)*int64(w.perRecord*w.rowBytes)))
 	if err != nil {
 		return err
 	}
@@ -358,14 +366,18 @@ func (w *sweep) missedAll(ctx context.Context, f *finder) (err error) {
 type finder struct {
 	batch   sample.Batch
 	changes changes
-	nodes   []uint64 // nodes that a batch misses
-	room    []uint64 // for missing.room
+	rows    []sample.NodeID // of a batch, if they are pieces
+	nodes   []uint64        // rows that a batch misses
+	room    []uint64        // for missing.room
 }
 
 func (w *sweep) newFinder(b []byte) *finder {
-	n := w.s.nodesMost
+	n := w.s.listMost()
 	f := &finder{nodes: carve[uint64](&b, n)}
 	f.batch.Dense.NodeIDs = carve[sample.NodeID](&b, n)
+	if w.b.cfg.Split != nil {
+		f.rows = carve[sample.NodeID](&b, n)
+	}
 	c := &f.changes
 	c.From, c.Keep = carve[uint32](&b, n), carve[uint32](&b, n)
 	c.Slots = carve[uint32](&b, n)
@@ -378,7 +390,7 @@ func (w *sweep) missed(i int, nodes, plan []byte, f *finder) error {
 	if err := w.s.decodeNodes(nodes, i, &f.batch); err != nil {
 		return err
 	}
-	ids, c := f.batch.Dense.NodeIDs, &f.changes
+	ids, c := w.b.cfg.rowsOf(&f.batch, &f.rows), &f.changes
 	if err := w.s.decodeChanges(plan, i, len(ids), c); err != nil {
 		return err
 	}

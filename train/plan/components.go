@@ -115,11 +115,14 @@ func (f *Facts) pipeline(ready int, scratch int64) (arenas, heap int64) {
 		rows += max(1, f.Lent) - 1
 	}
 	b := f.largest()
-	heap = int64(all)*b.ListBytes() + int64(c.Workers)*scratch + rowcache.LookupBytes(b.Nodes)
-	each := 4*b.Nodes*int64(f.Dim) + f.LentNodeBytes*b.Nodes + f.LentEntryBytes*b.Edges
+	heap = int64(all)*b.ListBytes() + int64(c.Workers)*scratch + rowcache.LookupBytes(f.batchRows())
+	each := 4*b.Nodes*f.nodeFloats() + f.LentNodeBytes*b.Nodes + f.LentEntryBytes*b.Edges
 	more := int64(max(1, f.Devices) - 1) // each has rows on their way to itself, and a batch
 	arenas = int64(rows)*mem.ArenaBytes(each) +
 		(int64(rows)+rowsFlying*more)*mem.ArenaBytes(f.Device.RowBytes*b.Nodes)
+	if f.PieceDim > 0 { // the list of a batch's pieces
+		heap += 4 * f.BatchPieces
+	}
 	return arenas + (int64(all)+more)*f.PreparedBytes + f.drawHost(),
 		mem.HeapCost(heap * sample.GrowthSixteenths / 16)
 }
@@ -138,7 +141,7 @@ func (f *Facts) features(cache string, given, onDevice int64) (policy string, by
 		step = f.StepInPlace
 	}
 	switch all := f.allFeatures(); {
-	case f.Dim == 0 || cache == "none" || given < int64(f.Dim)*4*rowsLeast:
+	case f.Dim == 0 || cache == "none" || given < int64(f.RowDim())*4*rowsLeast:
 		return "none", 0, f.StepCopied
 	case all+step-f.StepCopied <= given:
 		return "all", all, step

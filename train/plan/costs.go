@@ -17,6 +17,7 @@ type Costs struct {
 	Batches              uint64  // in an epoch
 	Full                 float64 // batches of an epoch, the last one as a fraction
 	Nodes, Edges, Unique float64
+	Rows                 float64 // of features: nodes or, where rows are kept in pieces, pieces
 	RowBytes             float64
 	StoredBytes          float64 // of a row in the store
 	TopologyBytes        int64   // of the file
@@ -188,8 +189,8 @@ func (s *Costs) readAhead(p *Plan, rows RowsCost) (c Price) {
 	drawn := p.drawn()
 	held := bulk.PassHeldBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.facts.NodeBytes,
 		p.facts.EntryBytes)
-	fit := rowcache.StagedFit(p.PassBytes()-int64(drawn*float64(held)), p.facts.Dim)
-	missed := drawn * s.Nodes * (1 - rows.Hit)
+	fit := rowcache.StagedFit(p.PassBytes()-int64(drawn*float64(held)), p.facts.RowDim())
+	missed := drawn * s.Rows * (1 - rows.Hit)
 	parts := math.Ceil(missed / float64(max(1, fit)))
 	once := s.Once.Of(missed / max(1, parts))
 	times := parts * float64(p.facts.TrainBatches) / drawn
@@ -207,17 +208,30 @@ func (s *Costs) rows(p *Plan) RowsCost {
 // gathering returns what gathering a batch takes with a split: rows that are in memory are copied
 // while others are read.
 func (s *Costs) gathering(p *Plan, rows RowsCost) Work {
-	d, read, asked := s.Device, Work{rows.Wait, rows.CPU}, s.Nodes*(1-s.OnDevice)
+	d, read, asked := s.Device, Work{rows.Wait, rows.CPU}, s.Rows*(1-s.OnDevice)
 	switch {
 	case p.Cache == "none":
-		return read
+		return read.Plus(s.unpacking(p))
 	case p.Cache != "all":
 		return read.Beside(d.Hit.Times(asked * rows.Hit).Plus(
-			d.Miss.Times(asked * (1 - rows.Hit))))
+			d.Miss.Times(asked * (1 - rows.Hit)))).Plus(s.unpacking(p))
 	case s.InPlace(p):
 		return d.Copy.Times(s.Inner * s.Nodes)
 	}
-	return d.Copy.Times(asked)
+	return d.Copy.Times(asked).Plus(s.unpacking(p))
+}
+
+// unpackShare is what writing values of whole rows takes, in order, of copying as many in pieces
+// from anywhere. It is an assumption.
+const unpackShare = 0.5
+
+// unpacking returns what making rows of a batch's pieces takes.
+func (s *Costs) unpacking(p *Plan) Work {
+	if p.facts.PieceDim == 0 {
+		return Work{}
+	}
+	return s.Device.Copy.Times(unpackShare * s.Nodes * float64(p.facts.Dim) /
+		float64(p.facts.PieceDim))
 }
 
 // CurveName returns the key of a split's curve in Costs.Curves: the policy and, for
@@ -251,14 +265,14 @@ func (s *Costs) Length(p *Plan) float64 {
 		storage /= 2
 	}
 	storage = float64(superbatch.BatchStorage(int64(storage)))
-	return max(1, min(n, storage/(s.Nodes*21+s.Edges*4)))
+	return max(1, min(n, storage/(s.Rows*21+s.Edges*4)))
 }
 
 // start returns how long it takes to open what a split holds, in seconds. Resident lists and all
 // features are read in sequence; a static cache reads its rows one by one or reads all rows in
 // sequence, whichever is faster.
 func (s *Costs) start(p *Plan) (seconds float64) {
-	d, all := s.Device, float64(p.facts.Nodes)*s.StoredBytes/s.Device.Sequential
+	d, all := s.Device, float64(p.facts.AllRows())*s.StoredBytes/s.Device.Sequential
 	if p.Resident && (p.Superbatch == nil || p.Superbatch.Overlap) {
 		seconds = float64(s.TopologyBytes) / d.Sequential
 	}
@@ -289,7 +303,7 @@ func (s *Costs) head(p *Plan, step float64) float64 {
 		return 0
 	}
 	costs := superbatch.Costs{Read: d.ReadSeconds, Byte: d.ByteSeconds, Step: step}
-	features := float64(p.facts.Nodes) * s.StoredBytes
+	features := float64(p.facts.AllRows()) * s.StoredBytes
 	return float64(costs.Head(int(s.Length(p)), int64(features)))
 }
 
@@ -336,7 +350,7 @@ type batchRecords struct{ nodes, edges, plan float64 }
 func (s *Costs) records(b *superbatch.Plan) batchRecords {
 	width := func(most float64) float64 { return math.Ceil(math.Log2(max(2, most))) / 8 }
 	return batchRecords{nodes: s.Nodes * width(s.Grows.Most), edges: s.Edges * width(s.Nodes),
-		plan: s.Nodes * width(float64(b.Slots))}
+		plan: s.Rows * width(float64(b.Slots))}
 }
 
 // runtimeBytes returns how many bytes of runtime files are read for a batch: once to plan it, once
@@ -346,7 +360,7 @@ func (s *Costs) runtimeBytes(b *superbatch.Plan, steps, looked float64) float64 
 	const noteBytes = 4
 	r, notes := s.records(b), 0.0
 	for _, memory := range []int64{b.Accesses, b.NextUses} {
-		notes += max(0, s.Nodes*noteBytes-float64(memory)/steps)
+		notes += max(0, s.Rows*noteBytes-float64(memory)/steps)
 	}
 	return 2*r.nodes + r.edges + r.plan + looked*(r.nodes+r.plan) + notes
 }
@@ -392,5 +406,5 @@ func (s *Costs) assembling(p *Plan, missed float64) Work {
 	if p.Superbatch.InPlace {
 		return s.Device.Copy.Times(s.Inner * s.Nodes)
 	}
-	return s.Device.Copy.Times(s.Nodes + missed)
+	return s.Device.Copy.Times(s.Rows + missed).Plus(s.unpacking(p))
 }

@@ -76,6 +76,11 @@ func SettingsOf(c *setting.Node) Settings {
 type Store struct {
 	Nodes uint64
 	Dim   int // of features
+	// PieceDim is the number of values of a piece and AllPieces that of all pieces, where rows are
+	// kept in pieces: see rowfile.Split. Unpacked is how many values the row of a node takes while
+	// it is put together. Else they are 0.
+	PieceDim, Unpacked int
+	AllPieces          uint64
 	// Forms lists the forms in which all lists can be in memory, from the fastest to the smallest;
 	// the first is plain.
 	Forms []topology.FormBytes
@@ -87,6 +92,28 @@ type Store struct {
 	// Storage is how many bytes of disk runtime files may take.
 	Storage int64
 }
+
+// RowDim returns the values of what is kept of features as a row: a row, or a piece of one.
+func (s *Store) RowDim() int { return cmp.Or(s.PieceDim, s.Dim) }
+
+// AllRows returns how many of these there are.
+func (s *Store) AllRows() uint64 {
+	if s.PieceDim > 0 {
+		return s.AllPieces
+	}
+	return s.Nodes
+}
+
+// batchRows returns how many of them the largest batch has.
+func (f *Facts) batchRows() int64 {
+	if f.PieceDim > 0 {
+		return f.BatchPieces
+	}
+	return f.BatchNodes
+}
+
+// nodeFloats returns the values that the row of a node takes in a batch.
+func (s *Store) nodeFloats() int64 { return int64(cmp.Or(s.Unpacked, s.Dim)) }
 
 // PlainBytes returns the memory that plain lists take.
 func (s *Store) PlainBytes() int64 { return s.Forms[0].Bytes }
@@ -122,6 +149,7 @@ func (f *Facts) mayPage() bool { return f.Topology == "auto" || f.Topology == "p
 // Batches hold the sizes of the largest batch that memory is reserved for.
 type Batches struct {
 	BatchNodes, BatchEdges int64
+	BatchPieces            int64 // where rows are kept in pieces
 	// NodeBytes and EntryBytes are what a batch keeps for each node and for each neighbor, besides
 	// their numbers.
 	NodeBytes, EntryBytes int64
@@ -227,7 +255,9 @@ func (f *Facts) largest() sample.BatchSize {
 }
 
 // allFeatures returns the memory of all feature rows.
-func (f *Facts) allFeatures() int64 { return mem.ArenaBytes(int64(f.Nodes) * int64(f.Dim) * 4) }
+func (f *Facts) allFeatures() int64 {
+	return mem.ArenaBytes(int64(f.AllRows()) * int64(f.RowDim()) * 4)
+}
 
 // formSlowdown says how many times as long sampling takes from lists of a form as from plain ones,
 // as docs/format/topology.md has it measured.

@@ -25,7 +25,7 @@ func (s *Costs) forecast(p *Plan) *Forecast {
 	}
 	ahead := s.readAhead(p, rows)
 	if p.Staged() {
-		works[1] = s.Device.Hit.Times(s.Nodes)
+		works[1] = s.Device.Hit.Times(s.Rows).Plus(s.unpacking(p))
 		f.Read += int64(ahead.Bytes - s.Full*rows.Bytes)
 		rows.Wait = 0
 	}
@@ -74,7 +74,7 @@ func (s *Costs) superbatch(p *Plan, f *Forecast, lists Price, rows RowsCost) {
 	f.Lists += int64(topology)
 	f.Read += int64(topology + files + s.Full*missed.bytes)
 	io := (topology + files) / d.Sequential
-	deciding, sampling := d.Decide.Times(s.Nodes), lists.work(1)
+	deciding, sampling := d.Decide.Times(s.Rows), lists.work(1)
 	f.Sample = s.Full*(sampling.Seconds+deciding.Seconds) + io
 	ahead := s.Full*(sampling.Seconds/float64(c.Threads)+deciding.Seconds) + io
 	f.Compute = s.Full * missed.compute

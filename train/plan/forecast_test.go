@@ -13,8 +13,8 @@ import (
 func fixedCosts(rows RowsCost) *Costs {
 	d := &Profile{Cores: 2, ReadSeconds: 1e-5, ReadCPU: 1e-6, Copy: Work{1e-6, 1e-6},
 		Hit: Work{1e-6, 1e-6}, Miss: Work{2e-6, 2e-6}, Sequential: 1e9}
-	return &Costs{Device: d, StoredBytes: 32, RowBytes: 32, Nodes: 1000, Edges: 2000, Batches: 10,
-		Full: 10, Inner: 1, Step: Work{3e-3, 6e-3}, Resident: Price{Own: 1e-4},
+	return &Costs{Device: d, StoredBytes: 32, RowBytes: 32, Nodes: 1000, Rows: 1000, Edges: 2000,
+		Batches: 10, Full: 10, Inner: 1, Step: Work{3e-3, 6e-3}, Resident: Price{Own: 1e-4},
 		Curves: map[string]*Curve{"sieve": {Bytes: []int64{1}, Costs: []RowsCost{rows}}}}
 }
 

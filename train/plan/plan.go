@@ -55,8 +55,10 @@ type Plan struct {
 
 	// BatchNodes and BatchEdges are the sizes of the largest batch that memory is reserved for.
 	BatchNodes int64 `json:"batch_nodes_max"`
-	BatchEdges int64 `json:"batch_edges_max"`
-	BatchInner int64 `json:"batch_inner_max"` // nodes of it that have neighbors
+	// BatchPieces is the pieces of its rows, where rows are kept in pieces.
+	BatchPieces int64 `json:"batch_pieces_max,omitempty"`
+	BatchEdges  int64 `json:"batch_edges_max"`
+	BatchInner  int64 `json:"batch_inner_max"` // nodes of it that have neighbors
 
 	// Sampled are the sizes of the first batches: what batches are padded to on a device follows
 	// from them. They depend on the seed and on settings of batches alone.
@@ -225,7 +227,7 @@ func (p *Plan) RowBytes() int64 {
 	if p.facts == nil {
 		return 0
 	}
-	return 4 * p.BatchNodes * int64(p.facts.Dim)
+	return 4 * p.BatchNodes * p.facts.nodeFloats()
 }
 
 // GivesBack reports whether the features have a cache that gives memory back when other parts of
@@ -251,7 +253,7 @@ func (p *Plan) Staged() bool { return p.Lists != nil && p.Lists.Staged }
 // CacheBytes returns the size that the feature cache has during training.
 func (p *Plan) CacheBytes() int64 {
 	if s := p.Superbatch; s != nil {
-		return int64(s.Slots) * superbatch.SlotBytes(p.facts.Dim)
+		return int64(s.Slots) * superbatch.SlotBytes(p.facts.RowDim())
 	}
 	return p.Features
 }
@@ -271,7 +273,7 @@ func (p *Plan) SuperbatchConfig(d *Profile, threads int) *superbatch.Config {
 	s := p.Superbatch
 	c := &superbatch.Config{Batches: s.Batches, StorageBytes: s.Storage, Overlap: s.Overlap,
 		Planned: superbatch.Sizes{Nodes: p.BatchNodes, Inner: p.BatchInner, Edges: p.BatchEdges,
-			StepBytes: p.Step},
+			StepBytes: p.Step, Rows: p.BatchPieces},
 		Slots: s.Slots, SlotsKept: s.Kept, InPlace: s.InPlace, StageRows: s.StageRows,
 		PlanBytes: s.Planning, AccessBytes: s.Accesses, NextBytes: s.NextUses,
 		Workers: threads, Threads: CopyThreads(threads), Ready: p.Ready,

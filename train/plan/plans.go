@@ -114,7 +114,8 @@ func (f *Facts) superbatchWays(w way) (all []way) {
 	for _, w.overlap = range []bool{false, true} {
 		for _, w.sweepAhead = range []bool{false, true} {
 			// Sampled evaluation gathers batches, and has no other memory for their rows.
-			w.inPlace = w.ready == inTurn && f.ReadsInPlace && f.Evaluates && !f.EvalSampled
+			w.inPlace = w.ready == inTurn && f.ReadsInPlace && f.Evaluates && !f.EvalSampled &&
+				f.PieceDim == 0
 			if w.inPlace {
 				all = append(all, w)
 			}
@@ -140,7 +141,8 @@ type outcome struct {
 func (f *Facts) begin() *Plan {
 	return &Plan{Memory: f.Memory, Fixed: f.Program, Model: f.Model, Vectors: f.Vectors,
 		VectorsDisk: f.VectorsDisk, BatchNodes: f.BatchNodes, BatchEdges: f.BatchEdges,
-		BatchInner: f.BatchInner, Sampled: f.Sampled, Samplers: f.samplers(),
+		BatchPieces: f.BatchPieces,
+		BatchInner:  f.BatchInner, Sampled: f.Sampled, Samplers: f.samplers(),
 		OnDevice: f.planDevice(), facts: f}
 }
 
@@ -183,13 +185,14 @@ func (f *Facts) take(w way) (t outcome) {
 // demand returns what superbatches are asked to be with a way to split the memory.
 func (f *Facts) demand(w way, scratch int64) *superbatch.Demand {
 	d := &superbatch.Demand{Batch: f.largest(), Scratch: scratch, Threads: f.Threads,
-		Nodes: f.Nodes, Dim: f.Dim, Steps: int64(f.Epochs) * f.TrainBatches,
+		Nodes: f.Nodes, Dim: f.RowDim(), Pieces: f.BatchPieces, AllPieces: f.AllPieces,
+		Wide: int64(f.Unpacked), Steps: int64(f.Epochs) * f.TrainBatches,
 		Ready: max(0, w.ready), Cache: f.FeatureCache, Storage: f.Storage, Batches: f.Superbatch,
 		Overlap: w.overlap, InPlace: w.inPlace, SweepAhead: w.sweepAhead}
 	if w.inPlace {
 		d.Ready = ReadyLeast
 	} else {
-		d.StageRows = int(f.BatchNodes/w.stage) + 1
+		d.StageRows = int(f.batchRows()/w.stage) + 1
 	}
 	if f.EvalSampled { // its batches come through a pipeline
 		arenas, heap := f.pipeline(w.ready, scratch)
@@ -228,9 +231,9 @@ func (f *Facts) takeSuperbatch(w way) (t outcome, err error) {
 	s := &superbatch.Plan{Planning: ph.Planning, Storage: d.Storage, Batches: d.Batches,
 		Overlap: d.Overlap, Accesses: h.Accesses, NextUses: h.NextUses, StageRows: d.StageRows,
 		InPlace: d.InPlace, Sweep: ph.Sweep, SweepAhead: d.SweepAhead}
-	t.least = p.Memory - p.Left() + d.SlotsLeast()*superbatch.SlotBytes(f.Dim)
+	t.least = p.Memory - p.Left() + d.SlotsLeast()*superbatch.SlotBytes(f.RowDim())
 	s.Slots, s.Kept = d.Slots(p.Left(), h.Spare)
-	p.Superbatch, p.Features = s, s.CacheBytes(f.Dim)
+	p.Superbatch, p.Features = s, s.CacheBytes(f.RowDim())
 	t.plan = p
 	t.short = s.Kept <= 0 || int64(s.Slots) < d.SlotsLeast() ||
 		s.SweepAhead && s.Sweep < superbatch.SweepAheadLeast || w.passes && !p.drawsTogether()

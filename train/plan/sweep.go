@@ -56,7 +56,7 @@ func (s *Costs) outlook(p *Plan, rows RowsCost, step Work, steps float64) *super
 			Written: d.Write.Seconds, Step: step.Seconds},
 		Room: superbatch.SweepRoom{Memory: b.Sweep, RowBytes: int(s.StoredBytes),
 			Storage:    int64(storage - steps*(files.nodes+files.edges+files.plan)),
-			BatchNodes: int(p.BatchNodes)},
+			BatchNodes: int(max(p.BatchNodes, p.BatchPieces))},
 		Missed: func(batches float64) float64 { return rows.Misses.After(batches, steps) },
 		Apart:  s.Apart.Of, Once: s.once}
 }

@@ -15,7 +15,7 @@ import (
 func (r *rowPricer) belady(ctx context.Context) error {
 	var rows []int
 	for _, bytes := range r.curve.Bytes {
-		rows = append(rows, int(bytes/superbatch.SlotBytes(r.facts.Dim)))
+		rows = append(rows, int(bytes/superbatch.SlotBytes(r.facts.RowDim())))
 	}
 	b, err := r.beladyMisses(ctx, rows)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *rowPricer) belady(ctx context.Context) error {
 			n := r.steps / math.Exp2(float64(k))
 			c.Misses[k] = b.after(n, float64(size), i+1)
 		}
-		c.Hit = max(0, 1-c.Misses[0]/(r.steps*r.s.Nodes))
+		c.Hit = max(0, 1-c.Misses[0]/(r.steps*r.s.Rows))
 		r.curve.Costs = append(r.curve.Costs, c)
 	}
 	return nil
@@ -44,7 +44,7 @@ const boundMargin = 0.97
 func (r *rowPricer) bound(ctx context.Context) error {
 	var rows []int
 	for _, bytes := range r.curve.Bytes {
-		rows = append(rows, rowcache.RowsIn(bytes, r.facts.Dim, r.slotBytes()))
+		rows = append(rows, rowcache.RowsIn(bytes, r.facts.RowDim(), r.slotBytes()))
 	}
 	b, err := r.beladyMisses(ctx, rows)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *rowPricer) bound(ctx context.Context) error {
 		missed *= boundMargin / (end - begin)
 		reads := r.s.Apart.Of(missed)
 		price := r.s.Device.Reading(float64(reads.Reads), float64(reads.Bytes))
-		r.curve.Costs = append(r.curve.Costs, plan.RowsCost{Hit: max(0, 1-missed/r.s.Nodes),
+		r.curve.Costs = append(r.curve.Costs, plan.RowsCost{Hit: max(0, 1-missed/r.s.Rows),
 			Bytes: price.Bytes, Wait: price.Wait, CPU: price.CPU})
 	}
 	return nil

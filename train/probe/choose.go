@@ -212,9 +212,9 @@ func (m *Probe) makeRoom(inPlace bool) error {
 func (m *Probe) newCosts(tr *trace) *plan.Costs {
 	n, size, d := float64(len(tr.batches)), uint64(m.facts.Batch), m.dense
 	s := &plan.Costs{Sampled: len(tr.batches), OnDevice: tr.onDevice(),
-		Nodes: float64(tr.nodes) / n,
+		Nodes: float64(tr.nodes) / n, Rows: float64(tr.rows) / n,
 		Edges: float64(tr.edges) / n, Batches: (uint64(len(m.cfg.Seeds)) + size - 1) / size,
-		Full: float64(len(m.cfg.Seeds)) / float64(size), RowBytes: 4 * float64(m.facts.Dim),
+		Full: float64(len(m.cfg.Seeds)) / float64(size), RowBytes: 4 * float64(m.facts.RowDim()),
 		Device: m.device, Curves: map[string]*plan.Curve{}, Inner: 1,
 		TopologyBytes: topology.FileBytes(m.src.Store, layout.In)}
 	if m.src.Rows != nil {

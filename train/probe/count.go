@@ -14,7 +14,7 @@ import (
 // rows of its nodes that no batch before had; and in one pass, the rows of all nodes seen.
 func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 	src := m.src
-	seen, err := sample.NewNodeSet(src.Meta.Nodes, src.Budget)
+	seen, err := sample.NewNodeSet(src.RowCount(), src.Budget)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 	if err != nil {
 		return err
 	}
-	s.Unique = s.Grows.After(float64(len(tr.batches))) / float64(tr.nodes)
+	s.Unique = s.Grows.After(float64(len(tr.batches))) / float64(tr.rows)
 	if src.Rows == nil {
 		return nil
 	}
@@ -44,8 +44,8 @@ func (m *Probe) countRows(ctx context.Context, s *plan.Costs, tr *trace) error {
 	for _, f := range fresh {
 		s.Apart.Add(f[0], f[1], f[2])
 	}
-	file := float64(src.Meta.Nodes) * s.StoredBytes
-	s.Once.Add(float64(src.Meta.Nodes), file/sweepExtent, file)
+	file := float64(src.RowCount()) * s.StoredBytes
+	s.Once.Add(float64(src.RowCount()), file/sweepExtent, file)
 	return err
 }
 
@@ -104,9 +104,9 @@ func (t *trace) countFootprint(seen *sample.NodeSet,
 	error) {
 	g := plan.Footprint{Most: float64(seen.Total())}
 	seen.Clear()
-	count, whole := 0, len(t.batches)
+	count, whole := 0, len(t.of)
 	var fresh []sample.NodeID
-	for i, b := range t.batches {
+	for i, b := range t.of {
 		fresh = fresh[:0]
 		for _, v := range b {
 			if !seen.Has(uint32(v)) {

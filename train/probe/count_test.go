@@ -32,14 +32,14 @@ func skewedTrace(rnd *rand.Rand, nodes, batches, size int) (all [][]sample.NodeI
 func TestFootprintGoesOn(t *testing.T) {
 	const seed, nodes, batches = 5, 40000, 160
 	rnd := rand.New(rand.NewPCG(seed, seed))
-	all := &trace{batches: skewedTrace(rnd, nodes, batches, 1500)}
+	all := &trace{of: skewedTrace(rnd, nodes, batches, 1500)}
 	seen, err := sample.NewNodeSet(nodes, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer seen.Free()
 	full := mustCount(t, all, seen)
-	part := mustCount(t, &trace{batches: all.batches[:batches/4]}, seen)
+	part := mustCount(t, &trace{of: all.of[:batches/4]}, seen)
 	for _, k := range []float64{1, 7, 20, 40, 80, 160} {
 		want, got := full.After(k), part.After(k)
 		if math.Abs(got-want) > 0.05*want {
@@ -74,7 +74,7 @@ func TestWarmCacheIsForecast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer seen.Free()
-	g := mustCount(t, &trace{batches: all[:known]}, seen)
+	g := mustCount(t, &trace{of: all[:known]}, seen)
 	for _, share := range []float64{0.9, 1.1, 1.3} {
 		rows := int(share * g.After(known))
 		at := float64(known) / 4

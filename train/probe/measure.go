@@ -98,7 +98,7 @@ type reading struct{ reads, bytes, seconds, cpu float64 }
 // measureReads gathers rows that lie far apart and sweeps over rows that lie close together, and
 // works out from both what each read and each byte costs.
 func (m *profiler) measureReads(ctx context.Context, p *plan.Profile) error {
-	nodes := m.src.Meta.Nodes
+	nodes := m.src.RowCount()
 	width := uint64(max(1, m.src.AnyRows().Meta().RowBytes))
 	apart := max(1, min(nodes/64, max(nodes/profileRows, 64<<10/width)))
 	far, err := readRounds(apart/profileRounds, func(start uint64) (reading, error) {
@@ -142,7 +142,7 @@ func solve(far, near reading, costFar, costNear float64) (a, b float64) {
 
 // measureWrites times writing a runtime file.
 func (m *profiler) measureWrites(_ context.Context, p *plan.Profile) error {
-	bytes := min(profileDense, int64(m.src.Meta.Nodes)*int64(m.src.AnyRows().Meta().RowBytes))
+	bytes := min(profileDense, int64(m.src.RowCount())*int64(m.src.AnyRows().Meta().RowBytes))
 	cpu := cpuTime()
 	took, err := superbatch.TimeWriting(m.src.Store.FS(), m.src.Store.Path("prep"),
 		fmt.Sprint("profile-", os.Getpid()), bytes)

@@ -63,7 +63,7 @@ func (m *misses) cost(batches int, d *plan.Profile) plan.RowsCost {
 
 // hottest prices the static cache, which holds the rows of the nodes that occur in most lists.
 func (r *rowPricer) hottest(ctx context.Context) error {
-	hot, err := r.src.HotNodesAbout(ctx, slices.Max(r.curve.Bytes))
+	hot, err := r.src.HotRowsAbout(ctx, slices.Max(r.curve.Bytes))
 	if err != nil {
 		return err
 	}
@@ -72,13 +72,13 @@ func (r *rowPricer) hottest(ctx context.Context) error {
 
 // static prices caches that hold the rows of the first nodes of hot.
 func (r *rowPricer) static(ctx context.Context, hot []sample.NodeID) error {
-	held, err := sample.NewNodeSet(r.src.Meta.Nodes, r.src.Budget)
+	held, err := sample.NewNodeSet(r.src.RowCount(), r.src.Budget)
 	if err != nil {
 		return err
 	}
 	defer held.Free()
 	for _, bytes := range r.curve.Bytes {
-		rows := rowcache.RowsIn(bytes, r.facts.Dim, int(loader.HotBytes(1)))
+		rows := rowcache.RowsIn(bytes, r.facts.RowDim(), int(loader.HotBytes(1)))
 		held.Clear()
 		for _, v := range hot[:min(rows, len(hot))] {
 			held.Add(uint32(v))

@@ -37,7 +37,7 @@ type replay struct {
 // miss the nodes that were not seen before until these fill the cache; after that, for each new
 // node, as many rows as with a cache that is full after a quarter of the trace.
 func (r *rowPricer) warmed(ctx context.Context, bytes int64) (plan.RowsCost, error) {
-	rows := rowcache.RowsIn(bytes, r.facts.Dim, rowcache.NewSIEVE().SlotBytes())
+	rows := rowcache.RowsIn(bytes, r.facts.RowDim(), rowcache.NewSIEVE().SlotBytes())
 	run, err := r.replay(ctx, rows)
 	if err != nil {
 		return plan.RowsCost{}, err

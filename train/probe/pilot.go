@@ -8,6 +8,7 @@ import (
 
 	"gdb/compute/program"
 	"gdb/internal/mem"
+	"gdb/layout/rowfile"
 	"gdb/sample"
 	"gdb/train/plan"
 )
@@ -36,6 +37,7 @@ func (m *Probe) meterSampling() func() sampledCost {
 // pilotSizes holds the range of sizes of some batches.
 type pilotSizes struct {
 	nodes, edges plan.Reach
+	pieces       plan.Reach    // of the rows of nodes, if they are split
 	inner        plan.Reach    // nodes that have neighbors
 	drawing      plan.Reach    // bytes of scratch of a sampler that draws layers
 	sampled      int           // edges of all batches
@@ -46,9 +48,12 @@ type pilotSizes struct {
 	padded program.Sizes
 }
 
-func (p *pilotSizes) add(d *sample.Dense, drawing int64) {
+func (p *pilotSizes) add(d *sample.Dense, drawing int64, split *rowfile.Split) {
 	p.drawing.Add(drawing)
 	p.nodes.Add(int64(len(d.NodeIDs)))
+	if split != nil {
+		p.pieces.Add(int64(split.Count(d.NodeIDs)))
+	}
 	p.edges.Add(int64(len(d.Nbrs)))
 	p.inner.Add(int64(d.Inner()))
 	p.sampled += len(d.Nbrs)
@@ -81,7 +86,7 @@ func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) 
 			}
 			p.batches = append(p.batches, pilotBatch{epoch, i, d.NodeIDs, d.NodeIDOffsets,
 				len(d.Nbrs), meter()})
-			p.add(d, m.src.LayerBytes(s))
+			p.add(d, m.src.LayerBytes(s), m.src.Split)
 			if n++; m.knowsSizes(n, p.sampled) {
 				return p, nil
 			}
@@ -135,6 +140,7 @@ func (m *Probe) sampleBatches(ctx context.Context) error {
 func (m *Probe) sized(p pilotSizes, scale int64) error {
 	f := &m.facts
 	f.BatchNodes = min(p.nodes.Reserve()*scale, int64(f.Nodes))
+	f.BatchPieces = min(p.pieces.Reserve()*scale, int64(f.AllPieces))
 	f.BatchEdges, f.BatchInner = p.edges.Reserve()*scale, p.inner.Reserve()*scale
 	f.LayerBytes = p.drawing.Reserve() * scale
 	f.Sampled = &plan.BatchSizes{Nodes: p.padded.Nodes, Entries: p.padded.Entries}

@@ -66,7 +66,7 @@ func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
 	m := &Probe{cfg: cfg, facts: cfg.Facts}
 	f := &m.facts
 	f.Program, f.Store = src.ProgramBytes(), StoreFacts(src)
-	m.profiler = &profiler{src: src, model: model, threads: f.Threads, dim: f.Dim,
+	m.profiler = &profiler{src: src, model: model, threads: f.Threads, dim: f.RowDim(),
 		again: cfg.Remeasure, kept: cfg.Profiles}
 	f.Hops = max(len(cfg.Fanout), len(src.LayerSize))
 	f.TrainBatches = int64((len(cfg.Seeds) + f.Batch - 1) / f.Batch)
@@ -103,6 +103,9 @@ func StoreFacts(src *loader.Source) plan.Store {
 	s := plan.Store{Nodes: src.Meta.Nodes, Forms: src.Forms(), Passes: src.Passes()}
 	if src.Rows != nil {
 		s.Dim = src.Rows.Meta().Dim
+	}
+	if p := src.Split; p != nil {
+		s.Dim, s.PieceDim, s.AllPieces, s.Unpacked = p.Wide, p.Dim, p.Rows, p.Floats(1)
 	}
 	s.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(src.Store, layout.In, cache)

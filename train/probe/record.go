@@ -131,11 +131,18 @@ func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, err
 	}
 	n := len(b.nodes)
 	if f.arena != nil {
-		if n > len(f.free) {
+		split, pieces := f.probe.src.Split, 0
+		if split != nil {
+			pieces = split.Count(b.nodes)
+		}
+		if n+pieces > len(f.free) {
 			return false, nil
 		}
 		copy(f.free, b.nodes)
 		f.batches, f.free = append(f.batches, f.free[:n:n]), f.free[n:]
+		rows := split.Append(f.batches[f.done], f.free[:0:pieces])
+		f.of, f.free = append(f.of, rows), f.free[pieces:]
+		f.rows += uint64(len(rows))
 		f.hops = append(f.hops, slices.Clone(b.hops))
 	}
 	f.edges += uint64(b.edges)
@@ -164,7 +171,7 @@ func (f *traceFiller) piloted(epoch, index uint64) (b pilotBatch, ok bool) {
 // leaveOut finds the nodes of a trace whose rows are asked of a cache: all but those that
 // a device keeps.
 func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
-	t.asked, t.missed = t.batches, t.nodes
+	t.asked, t.missed = t.of, t.rows
 	rows := int(m.facts.DeviceRows())
 	if rows == 0 {
 		return nil
@@ -181,7 +188,7 @@ func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
 		err = t.leave(kept, m.src.Budget)
 	}
 	if m.facts.Cache == setting.CacheBelady { // superbatches gather all rows
-		t.asked = t.batches
+		t.asked = t.of
 	}
 	return errors.Join(err, kept.Free())
 }
@@ -189,14 +196,14 @@ func (m *Probe) leaveOut(ctx context.Context, t *trace) error {
 // thin selects the accesses of a trace that policies are played over, about most of them at most.
 func (m *Probe) thin(tr *trace, most uint64) error {
 	a := &tr.played
-	*a = accesses{share: 1, nodes: m.src.Meta.Nodes}
-	for tr.nodes/uint64(a.share) > most {
+	*a = accesses{share: 1, nodes: m.src.RowCount()}
+	for tr.rows/uint64(a.share) > most {
 		a.share *= 2
 	}
 	if a.share == 1 {
 		return nil
 	}
-	in, err := sample.NewNodeSet(m.src.Meta.Nodes, m.src.Budget)
+	in, err := sample.NewNodeSet(m.src.RowCount(), m.src.Budget)
 	if err != nil {
 		return err
 	}

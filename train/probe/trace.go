@@ -90,10 +90,12 @@ type trace struct {
 	batches [][]sample.NodeID
 	hops    [][]uint32 // NodeIDOffsets of each batch
 	edges   uint64
-	// nodes is the sum of the batches' nodes.
-	nodes uint64
-	// asked holds the nodes of each batch whose rows are asked of a cache, missed in all; a device
-	// keeps the other rows. Without a device it is the same as batches.
+	// of holds the rows of each batch: its nodes or, if the source has split rows, pieces. nodes
+	// and rows are the sums over all batches.
+	of          [][]sample.NodeID
+	nodes, rows uint64
+	// asked holds the rows of each batch that are asked of a cache, missed in all; a device keeps
+	// the other rows. Without a device it is the same as of.
 	asked   [][]sample.NodeID
 	missed  uint64
 	missing *mem.Arena // memory of asked; nil if that is the same as batches
@@ -142,4 +144,4 @@ func (t *trace) leave(kept *sample.NodeSet, budget *mem.Budget) (err error) {
 }
 
 // onDevice returns the share of a trace's rows that a device keeps.
-func (t *trace) onDevice() float64 { return 1 - float64(t.missed)/float64(max(1, t.nodes)) }
+func (t *trace) onDevice() float64 { return 1 - float64(t.missed)/float64(max(1, t.rows)) }
