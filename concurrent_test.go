@@ -91,7 +91,7 @@ func query(format string) func(context.Context, *gdb.DB, kv.NodeID) (string, err
 		if strings.Contains(format, "%") {
 			stmt = fmt.Sprintf(format, n)
 		}
-		r, err := db.Query(ctx, stmt)
+		r, err := db.Query(ctx, stmt, nil)
 		if errors.Is(err, gdb.ErrClosed) {
 			return "", err
 		}
@@ -145,7 +145,7 @@ func TestOneBlockCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := db.Stats()
-	answer, err := db.Query(t.Context(), "SAMPLE #7 FANOUT 5,5 SEED 1")
+	answer, err := db.Query(t.Context(), "SAMPLE #7 FANOUT 5,5 SEED 1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestOneBlockCache(t *testing.T) {
 		t.Errorf("%d reads for blocks that are cached: %+v, then %+v", answer.Stats.Read,
 			before.Topology, after.Topology)
 	}
-	answer, err = db.Query(t.Context(), "STATS CACHE BY policy")
+	answer, err = db.Query(t.Context(), "STATS CACHE BY policy", nil)
 	if err != nil || len(answer.Rows) == 0 {
 		t.Fatalf("%v, %v", answer, err)
 	}

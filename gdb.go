@@ -277,13 +277,16 @@ func (db *DB) openLabels(ctx context.Context) (*sample.Labels, error) {
 }
 
 // Query runs a statement of the shell and returns its rows, with the names and types of the columns
-// and what it cost. Statements may run at the same time. docs/shell.md describes the language.
-func (db *DB) Query(ctx context.Context, statement string) (*query.Result, error) {
+// and what it cost. params are the values of $NAME in a statement of openCypher: numbers, text,
+// true and false, and slices and maps of these; nil for none. Statements may run at the same time.
+// docs/shell.md and docs/cypher.md describe the languages.
+func (db *DB) Query(ctx context.Context, statement string, params map[string]any) (*query.Result,
+	error) {
 	if err := db.begin("query"); err != nil {
 		return nil, err
 	}
 	defer db.use.RUnlock()
-	return db.engine.Query(ctx, statement)
+	return db.engine.Query(ctx, statement, params)
 }
 
 // Stats are counters of an opened store.

@@ -47,7 +47,7 @@ func ExampleDB_Query() {
 		log.Fatal(err) //lint:exit an example ends here
 	}
 	defer func() { _ = db.Close() }()
-	result, err := db.Query(ctx, "NEIGHBORS 42 HOPS 2")
+	result, err := db.Query(ctx, "NEIGHBORS 42 HOPS 2", nil)
 	if err != nil {
 		log.Fatal(err) //lint:exit an example ends here
 	}
@@ -113,7 +113,7 @@ func TestQueryWithoutVectors(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	for _, statement := range []string{"NEAREST 42", "SCORE 42, 87"} {
-		if _, err := db.Query(t.Context(), statement); err == nil ||
+		if _, err := db.Query(t.Context(), statement, nil); err == nil ||
 			!strings.Contains(err.Error(), "Options.Vectors") {
 			t.Errorf("%s: %v, want Options.Vectors named", statement, err)
 		}
@@ -138,7 +138,7 @@ func TestQueryWritesNoFile(t *testing.T) {
 	for _, statement := range []string{"NEIGHBORS 42 INTO 'out.csv'", "DEGREES INTO 'out.parquet'",
 		"MATCH (a {id: 42})-[]-(b) RETURN b.id INTO '" + file + "'", "RUNS INTO 'runs.jsonl'",
 		"EXPLAIN NEIGHBORS 42 INTO 'out.csv'", "neighbors 42 into 'cora.gdb/out.npy'"} {
-		if _, err := db.Query(t.Context(), statement); !errors.Is(err, shellquery.ErrInto) {
+		if _, err := db.Query(t.Context(), statement, nil); !errors.Is(err, shellquery.ErrInto) {
 			t.Errorf("%s: %v, want %v", statement, err, shellquery.ErrInto)
 		}
 	}

@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -270,7 +272,11 @@ func (t *session) query(ctx context.Context, db *gdb.DB, f *protocol.Frame) erro
 	if err := f.Decode(&m); err != nil {
 		return err
 	}
-	res, err := db.Query(ctx, m.Statement)
+	params, err := paramsOf(m.Params)
+	if err != nil {
+		return err
+	}
+	res, err := db.Query(ctx, m.Statement, params)
 	if err != nil {
 		return err
 	}
@@ -292,6 +298,19 @@ func (t *session) query(ctx context.Context, db *gdb.DB, f *protocol.Frame) erro
 		}
 		return nil
 	})
+}
+
+// paramsOf returns the parameters of a statement; numbers are json.Number.
+func paramsOf(text []byte) (params map[string]any, err error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&params); err != nil {
+		return nil, fmt.Errorf("serve: parameters: want an object: %w", err)
+	}
+	return params, nil
 }
 
 // cellBytes is the memory that a cell of a result takes beside its text.

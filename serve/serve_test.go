@@ -519,6 +519,8 @@ func TestMistakes(t *testing.T) {
 		{protocol.KindRows, nil, far, "node 2708: the store has nodes 0 to 2707"},
 		{protocol.KindNeighbors, protocol.Neighbors{Fanout: 0}, nil, "fanout 0"},
 		{protocol.KindQuery, protocol.Query{Statement: "NONSENSE"}, nil, "NONSENSE"},
+		{protocol.KindQuery, protocol.Query{Statement: "RETURN $x", Params: []byte("[1]")}, nil,
+			"parameters: want an object"},
 		{protocol.KindQuery, protocol.Query{Statement: "NEIGHBORS 7 INTO 'f.csv'"}, nil,
 			"INTO writes a file where the store is"},
 		{protocol.KindNodes, protocol.Names{Names: []string{"none"}}, nil, "none"},

@@ -131,7 +131,7 @@ func TestMatchLooksUpLess(t *testing.T) {
 	for _, stmt := range []string{"PROFILE MATCH (a {id: #0})-[]->(b {id: #4}) RETURN a",
 		"PROFILE MATCH (b {id: #4})<-[]-(a {id: #0}) RETURN a",
 		"PROFILE MATCH (a IN SPLIT all)-[]->(b) RETURN DISTINCT b"} {
-		res, err := e.Query(t.Context(), stmt)
+		res, err := e.Query(t.Context(), stmt, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

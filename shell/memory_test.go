@@ -96,11 +96,11 @@ func TestScansAreCounted(t *testing.T) {
 	budget := mem.NewBudget(2 << 20)
 	e := query.NewEngine(store, mustDevice(t), budget, 1)
 	var full *mem.LimitError
-	_, err := e.Query(t.Context(), "DEGREES IN TOP 1000000")
+	_, err := e.Query(t.Context(), "DEGREES IN TOP 1000000", nil)
 	if !errors.As(err, &full) || full.What != "the highest degrees" {
 		t.Errorf("120,000 degrees in 2 MiB: %v", err)
 	}
-	if _, err := e.Query(t.Context(), "DEGREES IN TOP 10"); err != nil {
+	if _, err := e.Query(t.Context(), "DEGREES IN TOP 10", nil); err != nil {
 		t.Errorf("10 of them: %v", err)
 	}
 	if err := e.Close(); err != nil || budget.Used() != 0 {

@@ -29,7 +29,7 @@ func TestQueryTypes(t *testing.T) {
 	dev := mustDevice(t)
 	e := query.NewEngine(store, dev, mem.NewBudget(64<<20), 1)
 	before := dev.Stats()
-	got, err := e.Query(t.Context(), "NEIGHBORS ada VIA knows")
+	got, err := e.Query(t.Context(), "NEIGHBORS ada VIA knows", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +46,12 @@ func TestQueryTypes(t *testing.T) {
 	if s.Rows != 2 || s.Read != reads || s.Blocks != s.Read+s.Cached || s.Time <= 0 {
 		t.Errorf("%+v, the device did %d reads", s, reads)
 	}
-	got, err = e.Query(t.Context(), "LABELS ada,'cyd o''neill'")
+	got, err = e.Query(t.Context(), "LABELS ada,'cyd o''neill'", nil)
 	if err != nil || len(got.Rows) != 2 || got.Rows[1][1] != nil {
 		t.Errorf("%v: a node without a label: %v", err, got)
 	}
 	var syntax *lang.SyntaxError
-	if _, err := e.Query(t.Context(), "LABELS"); !errors.As(err, &syntax) {
+	if _, err := e.Query(t.Context(), "LABELS", nil); !errors.As(err, &syntax) {
 		t.Errorf("a syntax error: %v", err)
 	}
 	if err := e.Close(); err != nil {
@@ -65,10 +65,10 @@ func TestQueryBudget(t *testing.T) {
 	budget := mem.NewBudget(8 << 20)
 	e := query.NewEngine(store, mustDevice(t), budget, 1)
 	var full *mem.LimitError
-	if _, err := e.Query(t.Context(), "FEATURES SPLIT all"); !errors.As(err, &full) {
+	if _, err := e.Query(t.Context(), "FEATURES SPLIT all", nil); !errors.As(err, &full) {
 		t.Errorf("30,000 rows in 8 MiB: %v", err)
 	}
-	if _, err := e.Query(t.Context(), "NEIGHBORS 5"); err != nil {
+	if _, err := e.Query(t.Context(), "NEIGHBORS 5", nil); err != nil {
 		t.Errorf("and then: %v", err)
 	}
 	if err := e.Close(); err != nil || budget.Used() != 0 {
@@ -88,7 +88,7 @@ func TestQueryConcurrent(t *testing.T) {
 	want := make([]string, len(stmts))
 	for i, stmt := range stmts {
 		e := query.NewEngine(store, dev, mem.NewBudget(64<<20), 1)
-		r, err := e.Query(t.Context(), stmt)
+		r, err := e.Query(t.Context(), stmt, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestQueryConcurrent(t *testing.T) {
 		wait.Go(func() {
 			for i := range stmts {
 				at := (i*5 + worker*7) % len(stmts)
-				r, err := e.Query(t.Context(), stmts[at])
+				r, err := e.Query(t.Context(), stmts[at], nil)
 				if err != nil {
 					t.Error(err)
 				} else if got := fmt.Sprint(r.Columns, r.Rows); got != want[at] {
@@ -216,7 +216,8 @@ func TestRuns(t *testing.T) {
 		t.Errorf("the plot is\n%s", got)
 	}
 	_, err := query.NewEngine(store, dev, mem.NewBudget(1<<24), 1).Query(t.Context(),
-		"RUNS PLOT r0001 METRIC los")
+		"RUNS PLOT r0001 METRIC los", nil)
+
 	if err == nil || !strings.Contains(err.Error(), "did you mean loss?") {
 		t.Errorf("a misspelled metric: %v", err)
 	}

@@ -38,6 +38,8 @@ type Options struct {
 	Dev blockdev.Device
 	// Statements run first, in order. Without Statements and Script, the session reads In.
 	Statements []string
+	// Params are the values of $NAME in statements of openCypher.
+	Params map[string]any
 	// Script is the text of a file of statements.
 	Script string
 	In     io.Reader
@@ -333,7 +335,7 @@ func (s *session) execute(ctx context.Context, src string) error {
 	err = s.supervise(ctx, p.Statement.Head, func(ctx context.Context, w *watcher) error {
 		out := bufio.NewWriterSize(w.over(to.Writer, to.screen), outBytes)
 		x = query.New(ctx, s.engine, p, s.Seed, result.NewRenderer(to.mode, out, s.box()))
-		x.Progress = w.progress
+		x.Progress, x.Params = w.progress, s.Params
 		err := x.Run(ctx)
 		if e := out.Flush(); err == nil {
 			err = e

@@ -266,9 +266,9 @@ func TestSimulateMemory(t *testing.T) {
 		budget := mem.NewBudget(limit)
 		e := query.NewEngine(store, mustDevice(t), budget, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := e.Query(ctx, "SAMPLE RANDOM 1 FANOUT 1"); err == nil { // opens the lists
+		if _, err := e.Query(ctx, "SAMPLE RANDOM 1 FANOUT 1", nil); err == nil { // opens the lists
 			held := budget.Used()
-			_, err := e.Query(ctx, stmt)
+			_, err := e.Query(ctx, stmt, nil)
 			var full *mem.LimitError
 			if err != nil && !errors.As(err, &full) {
 				t.Errorf("in %d bytes: %v", limit, err)
@@ -277,7 +277,7 @@ func TestSimulateMemory(t *testing.T) {
 				refused++
 			}
 			cancel()
-			if _, err := e.Query(ctx, stmt); !errors.Is(err, context.Canceled) {
+			if _, err := e.Query(ctx, stmt, nil); !errors.Is(err, context.Canceled) {
 				t.Errorf("cancelled: %v", err)
 			}
 			if budget.Used() < held || budget.Used() > held+1<<20 { // the block cache fills

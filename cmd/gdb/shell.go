@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"gdb/blockdev"
@@ -13,6 +14,7 @@ import (
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/shell"
+	"gdb/shell/cypher/value"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/result"
@@ -24,6 +26,7 @@ import (
 // shellFlags are what the command line says about a shell.
 type shellFlags struct {
 	statements []string
+	params     []string
 	file       string
 	mode       string
 	keepGoing  bool
@@ -42,6 +45,7 @@ in gdb/shell_history of $XDG_STATE_HOME; a line that begins with a space is
 not.`,
 		Example: `  gdb shell cora.gdb -c "NEIGHBORS 42"
   gdb shell cora.gdb -c "SAMPLE 42,7 FANOUT 10,5 SHOW layers" --mode json
+  gdb shell cora.gdb -c 'MATCH (a {id: $x})-->(b) RETURN b.id' --param x=42
   echo "STATS GRAPH; DEGREES IN TOP 5;" | gdb shell cora.gdb`,
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +54,8 @@ not.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&flags.statements, "command", "c", nil, "statement to run; repeatable")
+	f.StringArrayVar(&flags.params, "param", nil,
+		"value of $NAME in statements of openCypher, as NAME=JSON; repeatable")
 	f.StringVarP(&flags.file, "file", "f", "", "file of statements to run")
 	f.StringVar(&flags.mode, "mode", "auto",
 		"form of results: "+message.OneOf(result.Modes))
@@ -66,6 +72,9 @@ func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err erro
 		KeepGoing: flags.keepGoing, Memory: a.Memory, Seed: a.Seed, Quiet: a.Quiet,
 		Vectors: graph.VectorsBy(vectors.Open)}
 	if err := shell.CheckMode(flags.mode); err != nil {
+		return cli.Usage(err)
+	}
+	if opt.Params, err = paramsOf(flags.params); err != nil {
 		return cli.Usage(err)
 	}
 	if flags.file != "" && len(flags.statements) > 0 {
@@ -109,6 +118,26 @@ func (a *app) converse(ctx context.Context, opt *shell.Options, noHistory bool) 
 		opt.History = h
 	}
 	return ctx, func() { stop(); signal.Stop(presses) }
+}
+
+// paramsOf reads values of --param.
+func paramsOf(flags []string) (map[string]any, error) {
+	params := map[string]any{}
+	for _, flag := range flags {
+		name, text, ok := strings.Cut(flag, "=")
+		v, err := value.FromJSON([]byte(text))
+		switch _, twice := params[name]; {
+		case !ok || name == "":
+			return nil, fmt.Errorf("shell: --param %s: want NAME=VALUE, as in x=5", flag)
+		case err != nil:
+			return nil, fmt.Errorf("shell: --param %s: the value is not JSON: %w; text stands in "+
+				`quotes: --param '%s="%s"'`, flag, err, name, text)
+		case twice:
+			return nil, fmt.Errorf("shell: --param %s: %s has a value", flag, name)
+		}
+		params[name] = v
+	}
+	return params, nil
 }
 
 // readScript reads a file of statements; an empty one is a mistake.

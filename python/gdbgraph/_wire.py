@@ -54,6 +54,13 @@ class Frame:
     file: int = -1
 
 
+def _listed(value: Any) -> Any:
+    """An array or a number of numpy as JSON takes it."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} can't be sent")
+
+
 class Wire:
     """A connection to a server. It is for one thread at a time."""
 
@@ -103,7 +110,7 @@ class Wire:
 
     def send(self, kind: int, body: dict[str, Any], data: Any = b"") -> None:
         """Sends a frame."""
-        encoded = json.dumps(body).encode()
+        encoded = json.dumps(body, default=_listed).encode()
         view = memoryview(data).cast("B")
         try:
             self._socket.sendall(_HEADER.pack(len(encoded), len(view), kind, 0) + encoded)

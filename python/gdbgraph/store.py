@@ -257,13 +257,19 @@ class Store:
             parts.append(self._arrays(_wire.NODES, {"names": names})["n_id"])
         return np.concatenate(parts)
 
-    def query(self, statement: str, to: str | None = None) -> Any:
+    def query(self, statement: str, params: dict[str, Any] | str | None = None,
+              to: str | None = None) -> Any:
         """The result of a statement of ``gdb shell``, such as a MATCH.
 
+        ``params`` are the values of $NAME in a statement of openCypher: numbers, strings, lists,
+        dicts and arrays of numpy.
         ``to`` is "pandas", "arrow", or "dict" of lists by column; None is pandas where it is
         installed. What ``gdb shell`` would note beside the rows arrives as warnings.
         """
-        table = self._ask(_wire.QUERY, {"statement": statement}, answer=_wire.TABLE).body
+        if isinstance(params, str):  # it is what ``to`` says
+            params, to = None, params
+        table = self._ask(_wire.QUERY, {"statement": statement, "params": params},
+                          answer=_wire.TABLE).body
         for note in table.get("notes") or []:
             warnings.warn(note, stacklevel=2)
         names = table["columns"] or []

@@ -50,6 +50,11 @@ def test_names_and_query(store) -> None:
         store.node_ids([900])
     table = store.query("NEIGHBORS 3", to="dict")
     assert table["neighbor"] == [str(v) for v in store.neighbors([3])[1]]
+    for params in ({"x": 3, "at": [1.5]}, {"x": np.int64(3), "at": np.array([1.5])}):
+        table = store.query("MATCH (a) WHERE a.id = $x RETURN a.id, $at[0]", params, "dict")
+        assert table == {"a.id": [3], "$at[0]": [1.5]}
+    with pytest.raises(ValueError, match=r"no value for \$y"):
+        store.query("RETURN $y", {"x": 1})
     with pytest.raises(ValueError, match="NONSENSE"):
         store.query("NONSENSE")
     assert store.stats()["rss_bytes"] > 0

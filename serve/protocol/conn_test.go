@@ -98,7 +98,8 @@ func TestBodies(t *testing.T) {
 		&Batch{Arena: 1, Bytes: 2, New: true, Gone: []uint32{1}, HopNodes: []int{1},
 			Arrays: []Array{{"x", "f4", []int{2, 3}, 64}}},
 		&Sample{1, 2, []uint32{3}}, &Edges{"test", 1, 2},
-		&Neighbors{-1, 3}, &Query{"LABELS #1"}, &Names{[]string{"ä", "\u2028", "<"}},
+		&Neighbors{-1, 3}, &Query{"RETURN $x", json.RawMessage(`{"x":1}`)},
+		&Names{[]string{"ä", "\u2028", "<"}},
 		&Stats{BytesRead: 1, Policy: "sieve", Pack: 0.5}} {
 		text, err := json.Marshal(body)
 		if err != nil {

@@ -11,6 +11,8 @@
 // next: what the request asks for, or Failed. Return alone has no answer.
 package protocol
 
+import "encoding/json"
+
 // Version is the version of the protocol. The server refuses a client of another version. A field
 // that clients can do without is added without a new version: clients ignore fields that they do
 // not know, and take a missing field as empty.
@@ -199,7 +201,8 @@ type Neighbors struct {
 
 // Query asks for the result of a statement of the shell.
 type Query struct {
-	Statement string `json:"statement"`
+	Statement string          `json:"statement"`
+	Params    json.RawMessage `json:"params,omitempty"` // an object: values of $NAME
 }
 
 // Names holds external ids of nodes.

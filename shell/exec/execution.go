@@ -46,6 +46,8 @@ type Execution struct {
 	Graph *graph.Graph
 	// Progress is called with the bytes that are done and the bytes in all; it may be nil.
 	Progress func(done, total int64)
+	// Params are the values of $NAME in a statement of openCypher.
+	Params map[string]any
 	// Rows is how many rows the result has so far.
 	Rows uint64
 

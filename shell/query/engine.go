@@ -14,6 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/openfiles"
 	"gdb/shell/cypher/store"
+	"gdb/shell/cypher/value"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
@@ -93,9 +94,10 @@ var ErrInto = errors.New("INTO writes a file where the store is, and only in " +
 const rowBytes = 32
 
 // Query runs one statement and returns all its rows. They take 32 bytes for each cell, and the
-// bytes of strings, which are counted in the budget while the statement runs. A mistake in the
-// statement is a *SyntaxError.
-func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
+// bytes of strings, which are counted in the budget while the statement runs. params are the values
+// of $NAME in a statement of openCypher, as value.FromGo takes them; it may be nil. A mistake in
+// the statement is a *SyntaxError.
+func (e *Engine) Query(ctx context.Context, stmt string, params map[string]any) (*Result, error) {
 	p, err := Parse(stmt)
 	if err != nil {
 		return nil, err
@@ -106,6 +108,9 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	rows := &collector{budget: e.graph.Budget}
 	defer func() { rows.budget.Release(rows.held) }()
 	x := New(ctx, e.graph, p, e.seed, rows)
+	if x.Params, err = values(params); err != nil {
+		return nil, exec.Failed(p, err)
+	}
 	begun := time.Now()
 	if err := x.Run(ctx); err != nil {
 		return nil, exec.Failed(p, err)
@@ -120,6 +125,18 @@ func (e *Engine) Query(ctx context.Context, stmt string) (*Result, error) {
 	out.Stats = Stats{Rows: uint64(len(out.Rows)), Time: time.Since(begun),
 		Cached: sum.Cached, Read: sum.Read + sum.Opened, Bytes: sum.Bytes + sum.OpenedBytes,
 		Blocks: sum.Cached + sum.Read + sum.Opened}
+	return out, nil
+}
+
+// values returns parameters as values of statements.
+func values(params map[string]any) (map[string]any, error) {
+	out := make(map[string]any, len(params))
+	for name, v := range params {
+		var err error
+		if out[name], err = value.FromGo(v); err != nil {
+			return nil, fmt.Errorf("$%s: %w", name, err)
+		}
+	}
 	return out, nil
 }
 

@@ -50,7 +50,7 @@ func ExampleEngine() {
 	defer func() { _ = e.Close() }()
 	for _, statement := range []string{"NEIGHBORS cyd IN",
 		"MATCH (a {id: 'cyd'})<-[]-(b) RETURN count(*) AS followers"} {
-		answer, err := e.Query(ctx, statement)
+		answer, err := e.Query(ctx, statement, nil)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -51,7 +51,7 @@ func Plan(x *exec.Execution) (*exec.Plan, error) {
 		x.Header(q.Columns...)
 		held := mem.NewAccount(x.Graph.Budget, "rows of the statement")
 		defer held.Release()
-		o := plain.Options{Grow: held.Add}
+		o := plain.Options{Params: x.Params, Grow: held.Add}
 		err = q.Run(ctx, s, o, func(row []any) error {
 			if err := cells(row); err != nil {
 				return err

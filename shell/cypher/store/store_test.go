@@ -21,7 +21,7 @@ import (
 func answer(t *testing.T, st *layout.Store, memory int64, stmt string) (string, error) {
 	t.Helper()
 	e := query.NewEngine(st, layouttest.Device(t), mem.NewBudget(memory), 1)
-	r, err := e.Query(context.Background(), stmt)
+	r, err := e.Query(context.Background(), stmt, nil)
 	if e := e.Close(); e != nil {
 		t.Error(e)
 	}
