@@ -92,7 +92,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
 		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.reportCommand(),
 		a.evalCommand(), a.predictCommand(), a.embedCommand(), a.shellCommand(),
-		a.serveCommand(), a.partitionCommand(), a.orderCommand(),
+		a.serveCommand(), a.partitionCommand(), a.orderCommand(), a.exportCommand(),
 		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand(),
 			a.benchLinkCommand()),
 		a.versionCommand())

@@ -51,7 +51,7 @@ same command with --resume goes on.`,
 			if more.schemaOut != "" {
 				return a.schemaOut(opt, args, more.schemaOut)
 			}
-			if err := a.ingestOptions(opt, args, &more); err != nil {
+			if err := a.ingestOptions(opt, args, &more, cmd.Flags()); err != nil {
 				return err
 			}
 			fs, remove, err := a.spoolInput(opt)
@@ -183,12 +183,13 @@ func randomSplit(all []string) (files []string, random string) {
 	return files, random
 }
 
-func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWords) error {
+func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWords,
+	flags *pflag.FlagSet) error {
 	opt.Sources = args
 	if err := edgeFiles(opt, more); err != nil {
 		return err
 	}
-	if err := a.applySchema(opt, more.schema); err != nil {
+	if err := a.applySchema(opt, more.schema, flags); err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
 	if len(args) == 0 && opt.Edges == "" && len(opt.Relations) == 0 {

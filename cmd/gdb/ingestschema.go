@@ -6,11 +6,13 @@ import (
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/schema"
+
+	"github.com/spf13/pflag"
 )
 
 // applySchema puts the tables of a directory in the place of it: by the schema that a flag names,
-// or that is in the directory.
-func (a *app) applySchema(opt *ingest.Options, file string) error {
+// or that is in the directory. Its flags are set unless they were given.
+func (a *app) applySchema(opt *ingest.Options, file string, flags *pflag.FlagSet) error {
 	one := len(opt.Sources) == 1
 	if file == "" && one && opt.Edges == "" && len(opt.Relations) == 0 {
 		in := a.FS.PathJoin(opt.Sources[0], schema.FileName)
@@ -29,6 +31,13 @@ func (a *app) applySchema(opt *ingest.Options, file string) error {
 	s, err := schema.Read(a.FS, file)
 	if err != nil {
 		return err
+	}
+	for name, value := range s.Flags {
+		if f := flags.Lookup(name); f != nil && !f.Changed {
+			if err := flags.Set(name, value); err != nil {
+				return input.Wrong(file, "", "its flag %s: %v", name, err)
+			}
+		}
 	}
 	dir := opt.Sources[0]
 	opt.Sources = nil

@@ -101,6 +101,7 @@ var rooms = map[string][]string{
 		"layout/ingest/stream",
 		"layout/ingest/source",
 		"layout/ingest/schema",
+		"layout/export",
 		"layout/ingest/steps",
 		"layout/ingest/tables",
 		"layout/ingest/keys",

@@ -22,8 +22,8 @@ const (
 	parquetBatchRows = 64
 )
 
-// parquetWriter writes a Parquet file with required columns: no value is missing. It takes memory
-// for the values of one row group, compressed, and a page of each column.
+// parquetWriter writes a Parquet file. It takes memory for the values of one row group, compressed,
+// and a page of each column.
 type parquetWriter struct {
 	columns []Column
 	out     *parquet.GenericWriter[any]
@@ -41,8 +41,8 @@ func newParquet(w io.Writer, columns []Column) (*parquetWriter, error) {
 	}
 	rowBytes := 0
 	for _, c := range columns {
-		rowBytes += map[Kind]int{Int64: 8, Float32: 4, Float64: 8, String: 32,
-			Vector: 4 * c.Width}[c.Kind]
+		rowBytes += map[Kind]int{Int64: 8, Float32: 4, Float64: 8, String: 32, Bool: 1, Date: 4,
+			Timestamp: 8, Vector: 4 * c.Width}[c.Kind]
 	}
 	group := min(max(parquetBufferBytes/max(1, rowBytes), parquetGroupLeast), parquetGroupRows)
 	page := max(parquetPageLeast, parquetBufferBytes/max(1, len(columns))/4)
@@ -80,27 +80,58 @@ type orderedGroup struct {
 // Fields returns the columns in order.
 func (g orderedGroup) Fields() []parquet.Field { return g.fields }
 
-func (c *Column) parquetNode() parquet.Node {
+func (c *Column) parquetNode() (node parquet.Node) {
 	switch c.Kind {
 	case Int64:
-		return parquet.Encoded(parquet.Leaf(parquet.Int64Type), &parquet.Plain)
+		node = parquet.Leaf(parquet.Int64Type)
 	case Float32:
-		return parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain)
+		node = parquet.Leaf(parquet.FloatType)
 	case Float64:
-		return parquet.Encoded(parquet.Leaf(parquet.DoubleType), &parquet.Plain)
-	}
-	if c.Kind == Vector {
+		node = parquet.Leaf(parquet.DoubleType)
+	case Bool:
+		node = parquet.Leaf(parquet.BooleanType)
+	case Date:
+		node = parquet.Date()
+	case Timestamp:
+		node = parquet.Timestamp(parquet.Microsecond)
+	case Vector:
 		return parquet.List(parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain))
+	default:
+		node = parquet.String()
 	}
-	return parquet.Encoded(parquet.String(), &parquet.Plain)
+	if node = parquet.Encoded(node, &parquet.Plain); c.Optional {
+		return parquet.Optional(node)
+	}
+	return node
 }
 
 func (p *parquetWriter) add(v parquet.Value) {
-	p.row = append(p.row, v.Level(0, 0, p.column))
+	present := 0
+	if p.columns[p.column].Optional {
+		present = 1
+	}
+	p.row = append(p.row, v.Level(0, present, p.column))
 	p.column++
 }
 
-func (p *parquetWriter) Int64(v int64)     { p.add(parquet.Int64Value(v)) }
+// Null adds a value that is missing.
+func (p *parquetWriter) Null() {
+	p.row = append(p.row, parquet.NullValue().Level(0, 0, p.column))
+	p.column++
+}
+
+// Int64 adds a value of a column of any kind whose values are integers.
+func (p *parquetWriter) Int64(v int64) {
+	switch p.columns[p.column].Kind {
+	case Bool:
+		p.add(parquet.BooleanValue(v != 0))
+	case Date:
+		p.add(parquet.Int32Value(int32(v)))
+	default:
+		p.add(parquet.Int64Value(v))
+	}
+}
+
 func (p *parquetWriter) Float32(v float32) { p.add(parquet.FloatValue(v)) }
 func (p *parquetWriter) Float64(v float64) { p.add(parquet.DoubleValue(v)) }
 

@@ -12,6 +12,11 @@ const (
 	Float64
 	String
 	Vector // Width 32-bit floats
+	// The kinds below are integers to a Writer, and only files of Parquet have them: 0 or 1, days,
+	// and microseconds since 1970, UTC.
+	Bool
+	Date
+	Timestamp
 )
 
 // Column describes one column of a table.
@@ -21,7 +26,19 @@ type Column struct {
 	// Width is the length of a Vector, or the length in characters of the longest string of a
 	// String column. Only NumPy's arrays need the latter, since all their strings have one width.
 	Width int
+	// Optional says that values may be null. Only files of Parquet know it.
+	Optional bool
 }
+
+// NullWriter is a Writer of columns that may be optional.
+type NullWriter interface {
+	Writer
+	// Null adds a null to an optional column.
+	Null()
+}
+
+// NewParquet starts a table of Parquet on w. The caller calls Close.
+func NewParquet(w io.Writer, columns []Column) (NullWriter, error) { return newParquet(w, columns) }
 
 // Writer writes one table. A row is one value for each column, of the column's kind and in the
 // order of columns, and then EndRow. One goroutine may use it. After an error it must not be used.

@@ -153,13 +153,13 @@ func (o *Options) args() []string {
 		{"dst-type", o.DstType}, {"nodes-type", o.NodesType}, {"features", o.Features},
 		{"labels", o.Labels}, {"partitioner", o.Partitioner}, {"merge", o.Merge},
 		{"feature-dtype", o.FeatureDType}, {"normalize", o.Normalize},
-		{"edge-split", o.EdgeSplit}} {
+		{"edge-split", o.EdgeSplit}, {"column-types", o.ColumnTypes}} {
 		add(f[0], f[1])
 	}
 	set := map[string]bool{"cluster": o.Cluster, "undirected": o.Undirected,
 		"dedup": o.Dedup, "allow-nan": o.AllowNaN,
 		"keep-duplicates": o.KeepDuplicates, "keep-self-loops": o.KeepSelfLoops,
-		"multi-label": o.MultiLabel, "same-ids": o.SameIDs}
+		"multi-label": o.MultiLabel, "same-ids": o.SameIDs, "reverse": o.Reverse}
 	for _, flag := range slices.Sorted(maps.Keys(set)) {
 		if set[flag] {
 			args = append(args, "--"+flag)

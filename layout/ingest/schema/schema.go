@@ -26,11 +26,20 @@ import (
 const FileName = "schema.json"
 
 // Schema says what the tables of a directory are: a row is a node of the type that its table is
-// called, and a foreign key that is not null an edge to the node that it names.
+// called, and a foreign key that is not null an edge to the node that it names. Where all nodes are
+// of one kind there is one table, without a name, and one of edges.
 type Schema struct {
 	Tables []Table `json:"tables"`
-	path   string
+	// Edges are tables with a row for each edge.
+	Edges []Edges `json:"edges,omitempty"`
+	// Flags are flags of ingest that hold unless they are given: of FlagNames.
+	Flags map[string]string `json:"flags,omitempty"`
+	path  string
 }
+
+// FlagNames are the flags that a schema may have: those that say what columns are read as.
+var FlagNames = []string{"allow-nan", "feature-cols", "feature-dtype", "label-col", "label-sep",
+	"normalize", "reverse", "split-col"}
 
 // Table is a table. All but its name may be left out.
 type Table struct {
@@ -43,6 +52,18 @@ type Table struct {
 	// Foreign are columns and the tables whose keys they have.
 	Foreign map[string]string `json:"foreign,omitempty"`
 	// Types are types of columns, of table.ColumnTypes; others are found.
+	Types map[string]string `json:"types,omitempty"`
+}
+
+// Edges is a table of the edges of a relation, whose name, and the tables of its ends, are "" where
+// all nodes are of one kind. Type is "" if they have none, and the columns are "none" then, too.
+type Edges struct {
+	Name string `json:"name,omitempty"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	File string `json:"file"`
+	source.EdgeColumns
+	// Types are types of columns, as of Table.
 	Types map[string]string `json:"types,omitempty"`
 }
 
@@ -92,6 +113,7 @@ func (s *Schema) check() error {
 	var names []string
 	for _, t := range s.Tables {
 		switch {
+		case t.Name == "" && len(s.Tables) == 1 && len(s.Edges) == 1 && len(t.Foreign) == 0:
 		case !tableName.MatchString(t.Name):
 			return input.Wrong(s.path, "", "%q cannot be the name of a table: letters, digits, _ "+
 				"and - can", t.Name)
@@ -99,6 +121,9 @@ func (s *Schema) check() error {
 			return input.Wrong(s.path, "", "the table %s is there twice", t.Name)
 		}
 		names = append(names, t.Name)
+	}
+	if err := s.checkEdges(names); err != nil {
+		return err
 	}
 	for _, t := range s.Tables {
 		if t.Time != "" && len(t.Foreign) == 0 {
@@ -131,6 +156,29 @@ func (s *Schema) check() error {
 	return nil
 }
 
+// checkEdges finds what is wrong with tables of edges, and with flags.
+func (s *Schema) checkEdges(names []string) error {
+	for i, e := range s.Edges {
+		where := fmt.Sprintf("%s, edges %d", s.path, i+1)
+		for _, end := range []string{e.From, e.To} {
+			if s.find(end) == nil {
+				return input.Wrong(where, "the tables are "+table.Few(names),
+					"they join the table %q, which is not there", end)
+			}
+		}
+		if e.File == "" || (e.Name == "") != (e.From == "") {
+			return input.Wrong(where, "", "they need a file, and a name if tables have one")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Flags)) {
+		if !slices.Contains(FlagNames, name) {
+			return input.Wrong(s.path, "give it to the command", "its flag %s is none of %v", name,
+				FlagNames)
+		}
+	}
+	return nil
+}
+
 // Apply puts the tables of a schema, which are in a directory, into opt.
 func (s *Schema) Apply(fs vfs.FS, dir string, opt *source.Options) error {
 	files, err := source.TablesIn(fs, dir)
@@ -147,6 +195,10 @@ func (s *Schema) Apply(fs vfs.FS, dir string, opt *source.Options) error {
 					"%s has no file that is called so, with an ending of tables", dir)
 			}
 		}
+		if t.Name == "" {
+			opt.Nodes, opt.IDCol = file, t.Key
+			continue
+		}
 		opt.NodeTables = append(opt.NodeTables, source.NodeTable{Type: t.Name, File: file,
 			Key: cmp.Or(t.Key, source.NoColumn)})
 		for _, column := range slices.Sorted(maps.Keys(t.Foreign)) {
@@ -154,17 +206,34 @@ func (s *Schema) Apply(fs vfs.FS, dir string, opt *source.Options) error {
 				Dst: t.Foreign[column], File: file, Key: column,
 				Time: cmp.Or(t.Time, source.NoColumn)})
 		}
-		for _, column := range slices.Sorted(maps.Keys(t.Types)) {
-			word := t.Name + source.ColumnSep + column + "=" + t.Types[column]
-			if strings.ContainsAny(word, `",`) {
-				word = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
-			}
-			types = append(types, word)
+		types = append(types, typeWords(t.Name, t.Types)...)
+	}
+	for _, e := range s.Edges {
+		types = append(types, typeWords(cmp.Or(e.Name, "edges"), e.Types)...)
+		file, columns := fs.PathJoin(dir, e.File), e.EdgeColumns
+		if e.Name == "" {
+			opt.Edges, opt.SrcCol, opt.DstCol = file, columns.Source, columns.Target
+			opt.RelCol, opt.WeightCol, opt.TimeCol = columns.Type, columns.Weight, columns.Time
+			continue
 		}
+		opt.Relations = append(opt.Relations, source.Relation{Src: e.From, Name: e.Name, Dst: e.To,
+			File: file, Columns: &columns})
 	}
 	if opt.ColumnTypes != "" {
 		types = append(types, opt.ColumnTypes)
 	}
 	opt.ColumnTypes = strings.Join(types, ",")
 	return nil
+}
+
+// typeWords returns types of columns of a table as --column-types has them.
+func typeWords(of string, types map[string]string) (words []string) {
+	for _, column := range slices.Sorted(maps.Keys(types)) {
+		word := of + source.ColumnSep + column + "=" + types[column]
+		if strings.ContainsAny(word, `",`) {
+			word = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+		}
+		words = append(words, word)
+	}
+	return words
 }

@@ -79,6 +79,18 @@ type Relation struct {
 	// node of Dst whose id is there, and none where it is null. Time is its column of times, and
 	// "none" is none.
 	Key, Time string
+	// Columns names the columns of File where a schema does; nil where flags do.
+	Columns *EdgeColumns
+}
+
+// EdgeColumns name the columns of a table of edges. "" is found by its name, or is the next one of
+// the ends; "none" is none.
+type EdgeColumns struct {
+	Source string `json:"source,omitempty"`
+	Target string `json:"target,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Weight string `json:"weight,omitempty"`
+	Time   string `json:"time,omitempty"`
 }
 
 var relationName = regexp.MustCompile(`^(?:([\w.-]+):)?([\w.-]+)(?::([\w.-]+))?=(.+)$`)

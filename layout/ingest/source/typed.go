@@ -248,6 +248,9 @@ func (s *typedGraph) openRelations(ctx context.Context) error {
 		for _, col := range []*string{&of.SrcCol, &of.DstCol, &of.WeightCol, &of.TimeCol} {
 			*col = s.columnsOf(*col, r.Name)
 		}
+		if c := r.Columns; c != nil {
+			of.SrcCol, of.DstCol, of.WeightCol, of.TimeCol = c.Source, c.Target, c.Weight, c.Time
+		}
 		of.RelCol = NoColumn
 		r.graph = s.sub(&of)
 		format, err := detectText(s.fs, r.File)

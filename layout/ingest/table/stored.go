@@ -68,7 +68,7 @@ func ColumnType(t *Table, col int, missing []string) string {
 		some = true
 		types = slices.DeleteFunc(types, func(typ string) bool {
 			_, ok := parseValue(typ, []byte(r[col]))
-			return !ok
+			return !ok || typ == columnfile.Float64 && isCode(r[col])
 		})
 	}
 	if !some || len(types) == 0 {
@@ -96,6 +96,11 @@ func parseValue(typ string, f []byte) (bits int64, ok bool) {
 	}
 	at, _, ok := input.ParseDate(f)
 	return at.UnixMicro(), ok
+}
+
+// isCode reports whether a number begins with a 0 that says nothing, as in a code of a place.
+func isCode(f string) bool {
+	return len(f) > 1 && f[0] == '0' && f[1] >= '0' && f[1] <= '9'
 }
 
 // secondsOfDay is how long a day is.
