@@ -2,13 +2,16 @@
 """Ratings of edges beside PyTorch Geometric: rmse, or how well distrust is told.
 
     python3 bench/edges.py --gdb ./gdb --work DIR bitcoin-otc/ratings.csv [--learn sign] [--seeds 5]
+        [--columns]
 
 The file has source, target, rating and time, as that of SNAP's bitcoin-otc (Kumar and others, 2016).
 Ratings of zero and more are edges of one type, those below of another; both have reverse edges. Each
 edge is learned from what its ends had strictly before it: the first eight tenths train, the next
 validates, the last tests. Users have a 1 and a learned vector. Both sides train a GraphSAGE a
 relation and a perceptron over both ends and their product, with the same fanout, width, batch, rate
-and epochs; the test figures are those at the best validation.
+and epochs; the test figures are those at the best validation. With --columns both read the ratings
+of the drawn edges and log(1+n) of the n earlier ones of the same list: gdb by --edge-features
+weight,degree, PyG behind the row of the neighbor in each message.
 PyG's HeteroConv of SAGEConv computes; its loaders draw by times of edges only with pyg-lib, which has
 no wheel for every machine, so the neighbors are drawn here, by the same rule. The figures of both are
 computed here from predictions. Needs torch, torch_geometric.
@@ -24,7 +27,7 @@ import time
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch_geometric.nn import HeteroConv, SAGEConv
+from torch_geometric.nn import HeteroConv, Linear, MessagePassing, SAGEConv
 
 RELATIONS = "trusts", "distrusts"
 
@@ -41,17 +44,20 @@ class Graph:
         at = self.time[[int(.8 * len(rows)), int(.9 * len(rows))]]
         part = np.searchsorted(at, self.time, "right")
         self.split = {name: np.flatnonzero(part == i) for i, name in enumerate(("train", "val", "test"))}
-        self.lists = {}
+        train, self.lists = self.rating[self.split["train"]], {}
+        self.scale = train.mean(), train.std()
         for name, of in zip(RELATIONS, (self.rating >= 0, self.rating < 0)):
             for reverse, (a, b) in (("", (0, 1)), ("rev_", (1, 0))):
                 src, dst, when = self.ends[of, a], self.ends[of, b], self.time[of]
                 order = np.lexsort((when, dst))
                 first = np.searchsorted(dst[order], np.arange(len(self.users) + 1))
-                self.lists[reverse + name] = src[order], first, (dst[order] << 32) + when[order]
+                rating = (self.rating[of][order] - self.scale[0]) / self.scale[1]
+                self.lists[reverse + name] = src[order], first, (dst[order] << 32) + when[order], rating
 
     def drawn(self, relation, nodes, times, most, rng):
-        """Returns, for nodes as of times, rows of at most so many earlier neighbors and their nodes."""
-        src, first, key = self.lists[relation]
+        """Returns, for nodes as of times, rows of at most so many earlier neighbors, their nodes, and
+        ratings and log degrees."""
+        src, first, key, rating = self.lists[relation]
         begin = first[nodes]
         degree = np.searchsorted(key, (nodes << 32) + times) - begin
         few = np.flatnonzero(degree <= most)
@@ -69,27 +75,45 @@ class Graph:
             some = again.any(1)
             left, again = left[some], again[some]
         row = np.concatenate([row, np.repeat(many, most)])
-        return row, src[begin[row] + np.concatenate([at, picked.ravel()])]
+        at = begin[row] + np.concatenate([at, picked.ravel()])
+        return row, src[at], np.stack([rating[at], np.log1p(degree[row])], 1).astype(np.float32)
 
     def batch(self, edges, fanout, rng):
-        """Returns the nodes of a batch, its edges by relation, and where the ends of edges are."""
+        """Returns the nodes of a batch, its edges by relation, where the ends of edges are, and the columns
+        of edges by relation."""
         pairs = (self.ends[edges] << 32) + self.time[edges, None]
         known, ends = np.unique(pairs, return_inverse=True)
-        hop, lists = known, {name: [] for name in self.lists}
+        hop, lists, columns = known, {name: [] for name in self.lists}, {name: [] for name in self.lists}
         for most in fanout:
             drawn = [self.drawn(name, hop >> 32, hop & 0xffffffff, most, rng) for name in self.lists]
-            pairs = [(node << 32) + (hop & 0xffffffff)[row] for row, node in drawn]
+            pairs = [(node << 32) + (hop & 0xffffffff)[row] for row, node, _ in drawn]
             fresh = np.setdiff1d(np.concatenate(pairs), known)
             both = np.concatenate([known, fresh])
             order = np.argsort(both)
             place = lambda pair: order[np.searchsorted(both, pair, sorter=order)]
             at = place(hop)
-            for name, (row, _), pair in zip(self.lists, drawn, pairs):
+            for name, (row, _, of), pair in zip(self.lists, drawn, pairs):
                 lists[name].append(np.stack([place(pair), at[row]]))
+                columns[name].append(of)
             known, hop = both, fresh
-        edges = {("user", name, "user"): torch.from_numpy(np.concatenate(parts, 1))
-                 for name, parts in lists.items()}
-        return torch.from_numpy(known >> 32), edges, torch.from_numpy(ends.reshape(-1, 2))
+        of = lambda lists, axis: {("user", name, "user"): torch.from_numpy(np.concatenate(parts, axis))
+                                  for name, parts in lists.items()}
+        return (torch.from_numpy(known >> 32), of(lists, 1), torch.from_numpy(ends.reshape(-1, 2)),
+                of(columns, 0))
+
+
+class EdgeSage(MessagePassing):
+    """SAGEConv with the columns of an edge behind the row of the neighbor."""
+
+    def __init__(self, width, out):
+        super().__init__(aggr="mean")
+        self.of_neighbors, self.own = Linear(width + 2, out), Linear(width, out, bias=False)
+
+    def forward(self, x, edge_index, edge_attr):
+        return self.of_neighbors(self.propagate(edge_index, x=x, edge_attr=edge_attr)) + self.own(x)
+
+    def message(self, x_j, edge_attr):
+        return torch.cat([x_j, edge_attr], 1)
 
 
 class Sage(torch.nn.Module):
@@ -97,24 +121,25 @@ class Sage(torch.nn.Module):
 
     def __init__(self, graph, args):
         super().__init__()
-        self.dropout, self.vectors = args.dropout, None
+        self.dropout, self.vectors, self.columns = args.dropout, None, args.columns
         if args.vectors:
             self.vectors = torch.nn.Embedding(len(graph.users), args.vectors)
             torch.nn.init.xavier_uniform_(self.vectors.weight)
         widths = [1 + args.vectors] + [args.hidden] * len(args.fanout)
+        conv = EdgeSage if args.columns else SAGEConv
         self.layers = torch.nn.ModuleList(
-            HeteroConv({("user", name, "user"): SAGEConv(a, b) for name in graph.lists}, aggr="sum")
+            HeteroConv({("user", name, "user"): conv(a, b) for name in graph.lists}, aggr="sum")
             for a, b in zip(widths, widths[1:]))
         self.first = torch.nn.Linear(3 * args.hidden, args.hidden)
         self.last = torch.nn.Linear(args.hidden, 2 if args.learn == "sign" else 1)
 
-    def forward(self, nodes, edges, ends):
+    def forward(self, nodes, edges, ends, columns):
         x = torch.ones(len(nodes), 1)
         if self.vectors is not None:
             x = torch.cat([x, self.vectors(nodes)], 1)
         for i, layer in enumerate(self.layers):
             x = F.dropout(x.relu() if i > 0 else x, self.dropout, self.training)
-            x = layer({"user": x}, edges)["user"]
+            x = layer({"user": x}, edges, *([columns] if self.columns else []))["user"]
         u, v = x[ends[:, 0]], x[ends[:, 1]]
         h = self.first(torch.cat([u, v, u * v], 1)).relu()
         return self.last(F.dropout(h, self.dropout, self.training))
@@ -136,7 +161,7 @@ def pyg(graph, args, seed):
     torch.manual_seed(seed)
     rng, model, train = np.random.default_rng(seed), Sage(graph, args), graph.split["train"]
     optimizer = torch.optim.AdamW(model.parameters(), args.lr, weight_decay=args.weight_decay)
-    scale = graph.rating[train].mean(), graph.rating[train].std()
+    scale = graph.scale
     y = torch.from_numpy((graph.rating - scale[0]) / scale[1])
     if args.learn == "sign":
         y = torch.from_numpy((graph.rating < 0).astype(np.int64))
@@ -223,7 +248,7 @@ def gdb(graph, store, args, seed):
                 ",".join(map(str, args.fanout)), "--hidden", str(args.hidden), "--batch", str(args.batch),
                 "--lr", str(args.lr), "--weight-decay", str(args.weight_decay), "--dropout",
                 str(args.dropout), "--epochs", str(args.epochs),
-                *(["--edge-features", args.edge_features] if args.edge_features else [])).splitlines()
+                *(["--edge-features", "weight,degree"] if args.columns else [])).splitlines()
     records, said = [json.loads(line) for line in lines], []
     number = {int(user): i for i, user in enumerate(graph.users)}
     for split in ("val", "test"):
@@ -250,7 +275,7 @@ def main():
         p.add_argument("--" + name, type=int, default=value)
     for name, value in (("lr", .01), ("weight-decay", 5e-4), ("dropout", .2)):
         p.add_argument("--" + name, type=float, default=value)
-    p.add_argument("--edge-features", default="")
+    p.add_argument("--columns", action="store_true", help="read ratings of earlier edges, and counts")
     p.add_argument("source")
     args = p.parse_args()
     graph = Graph(args.source)

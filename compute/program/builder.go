@@ -61,10 +61,11 @@ func (b *Builder) Degrees() Value { return b.p.property(InvSqrtDegree, Nodes(b.h
 // EdgeWeights returns the weights of the entries of the layer's lists: (entries,1).
 func (b *Builder) EdgeWeights() Value { return b.p.property(EdgeWeight, Entries(b.Lists())) }
 
-// EdgeColumns returns the columns of the entries of the layer's lists, of which each has cols.
-func (b *Builder) EdgeColumns(cols int) Value {
-	b.p.columns = cols
-	return b.p.property(EdgeColumn, Entries(b.Lists()))
+// EdgeColumns returns the columns of the entries of the layer's lists, of which each has cols; of
+// lists with loops these are zeros for a loop. A program has them with loops or without.
+func (b *Builder) EdgeColumns(cols int, l List) Value {
+	b.p.columns, b.p.looped = cols, l.Loops
+	return b.p.property(EdgeColumn, Entries(l))
 }
 
 // InvListWeights returns 1/s of the nodes that have lists, s being the sum of the weights of the

@@ -203,6 +203,7 @@ type Program struct {
 	lists    []listUse // that it reads
 	sorts    bool      // entries of lists by their types
 	columns  int       // of entries, that it reads
+	looped   bool      // zeros for loops are among these
 }
 
 func newProgram(params *Params, layers int) *Program {

@@ -79,6 +79,9 @@ func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error 
 		case p.properties[k].read:
 			p.properties[k].of = p.computed.values(k, in)
 		}
+		if k == EdgeColumn && prog.looped {
+			p.properties[k].of = p.computed.withLoops(in.Dense, prog.columns)
+		}
 	}
 	for len(p.lists) < len(prog.lists) {
 		p.lists = append(p.lists, preparedLists{})
@@ -270,6 +273,9 @@ func (p *Prepared) write(to *backend.Lists, l listUse, in *Input) {
 		copy(idx, in.Rows)
 	case l.Loops:
 		withLoops(offs, idx, off, all, looped{uint32(padEntries), shift, next})
+		if l.Itself {
+			copy(idx, p.sorted.numbers)
+		}
 		return
 	default:
 		for i, r := range from {

@@ -11,6 +11,7 @@ import (
 type measures struct {
 	norms, scales, inverse, shares []float32
 	whole                          []float32 // InvDegree or InvWeightSum
+	looped                         []float32 // EdgeColumn
 	types                          []uint32  // of nodes
 	counter                        TypeCounter
 }
@@ -78,10 +79,21 @@ func (c *measures) typeShares(d *dense.Lists) []float32 {
 	return c.shares
 }
 
+// withLoops computes EdgeColumn with zeros for the loop of each list, behind its entries.
+func (c *measures) withLoops(d *dense.Lists, cols int) []float32 {
+	c.looped = mem.Resized(c.looped, (len(d.ReprMap)+d.Inner())*cols)
+	clear(c.looped)
+	for i := range d.Inner() {
+		first, end := int(d.NbrOffsets[i]), int(d.NbrOffsets[i+1])
+		copy(c.looped[(first+i)*cols:], d.Columns[first*cols:end*cols])
+	}
+	return c.looped
+}
+
 // words returns the memory of computed properties, in words of 4 bytes.
 func (c *measures) words() int {
 	return cap(c.norms) + cap(c.scales) + cap(c.inverse) + cap(c.shares) + cap(c.whole) +
-		cap(c.types) + cap(c.counter.counts)
+		cap(c.types) + cap(c.looped) + cap(c.counter.counts)
 }
 
 // listScales computes ListScale of the nodes that have lists; degrees has the degrees of all nodes.

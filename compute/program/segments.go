@@ -167,7 +167,7 @@ func (p *Program) numbered(s *Sizes) (n int) {
 		n = s.Segments[0]
 	}
 	if p.columns > 0 && len(s.Entries) > 0 {
-		n = max(n, s.Entries[0])
+		n = max(n, s.Entries[0]+s.Nodes[1])
 	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gdb/compute/backend"
@@ -20,6 +21,14 @@ import (
 // logitsOf are the logits of the seeds 0 to 9 of a graph over whole lists, of random features, and
 // the parameters by which they were computed.
 func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *Model) {
+	t.Helper()
+	m, forward := sampledForward(t, s, g)
+	return values(m.be, forward(Step{})), m
+}
+
+// sampledForward returns a model and what computes these logits.
+func sampledForward(t *testing.T, s *Spec, g *sampletest.Graph) (m *Model,
+	forward func(s Step) backend.Tensor) {
 	t.Helper()
 	be, err := backend.OpenCPU(backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
 	if err != nil {
@@ -51,20 +60,21 @@ func logitsOf(t *testing.T, s *Spec, g *sampletest.Graph) (logits []float32, m *
 	if err := sampler.Sample(context.Background(), 0, 0, seeds, &d); err != nil {
 		t.Fatal(err)
 	}
-	if err := be.Begin(); err != nil {
-		t.Fatal(err)
+	return m, func(s Step) backend.Tensor {
+		if err := be.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		var x []float32
+		for _, v := range d.NodeIDs {
+			x = append(x, featuresOf(v, m.spec.Dims[0])...)
+		}
+		s.Nodes = d.NodeIDs
+		y, err := m.Forward(&d.Lists, x, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return y
 	}
-	var x []float32
-	for _, v := range d.NodeIDs {
-		x = append(x, featuresOf(v, s.Dims[0])...)
-	}
-	y, err := m.Forward(&d.Lists, x, Step{Nodes: d.NodeIDs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	logits = make([]float32, y.Len())
-	be.Read(logits, y)
-	return logits, m
 }
 
 // plantedColumns are columns of edges that follow from their place.
@@ -293,6 +303,113 @@ func (m *Model) relational(g *sampletest.Graph, l int, h [][]float32) (next [][]
 		next = append(next, row)
 	}
 	return next
+}
+
+// TestEdgeGradients compares the gradients of what reads columns of edges with differences of the
+// loss, and gat with its definition.
+func TestEdgeGradients(t *testing.T) {
+	g, _ := repeated()
+	g.Classify(2, 5)
+	labels := []int32{0, 1, 2, 0, 1, 2, 0, 1, 2, 0}
+	for _, a := range []Architecture{sage{}, hsage{}, gat{}} {
+		s := &Spec{Architecture: a, Dims: []int{6, 8, 3}, Options: setting.Options{Heads: 2,
+			Relations: 2, Activation: "elu",
+			EdgeFeatures: []string{"weight", "price", "degree"}}}
+		m, forward := sampledForward(t, s, g)
+		if a.Name() == "gat" {
+			sameLogits(t, "gat", values(m.be, forward(Step{})), m.attentive(g))
+		}
+		lossOf := func() float64 {
+			logits := forward(Step{Train: true})
+			backend.SoftmaxCrossEntropy(m.be, m.GradLogits(), logits, backend.Tensor{}, labels)
+			return lastLoss(t, m.be).Mean
+		}
+		lossOf()
+		m.Backward()
+		for i, name := range m.params.Names() {
+			if !strings.Contains(name, "edges") {
+				continue
+			}
+			grad, at := values(m.be, m.params.Grad(i)), m.params.Weight(i)
+			w := values(m.be, at)
+			for k := range w {
+				const h = 1.0 / 64
+				moved := func(by float32) float64 {
+					x := slices.Clone(w)
+					x[k] += by
+					m.be.Write(at, x)
+					return lossOf()
+				}
+				want := (moved(h) - moved(-h)) / (2 * h)
+				if d := math.Abs(float64(grad[k]) - want); d > 2e-3+0.03*math.Abs(want) {
+					t.Errorf("%s: gradient %d of %s is %g, differences give %g", a.Name(), k,
+						name, grad[k], want)
+				}
+			}
+			m.be.Write(at, w)
+		}
+	}
+}
+
+// attentive computes the logits of gat with columns of edges, of two heads, node by node.
+func (m *Model) attentive(g *sampletest.Graph) (logits []float32) {
+	const heads, n = 2, 3
+	h := make([][]float32, g.Nodes())
+	for v := range h {
+		h[v] = featuresOf(sample.NodeID(v), 6)
+	}
+	for l := range 2 {
+		width, next := m.spec.headWidth(l), make([][]float32, len(h))
+		plain := func(name string, cols int) func(x []float32) []float32 {
+			w := m.weights(l, name)
+			return func(x []float32) []float32 {
+				return multiplied(func(_, i, o int) float32 { return w[i*cols+o] }, 0, x, cols)
+			}
+		}
+		times, edges := plain("weights", heads*width), plain("edges", heads*width)
+		src, dst := plain("attention of sources", heads), plain("attention of targets", heads)
+		ofEdges, bias := plain("attention of edges", heads), m.weights(l, "bias")
+		for v := range h {
+			y := make([]float32, heads*width)
+			for k := range heads {
+				part, total := y[k*width:][:width], 0.0
+				add := func(u int, e []float32) {
+					z := times(h[u])[k*width:][:width]
+					score := src(z)[k] + dst(times(h[v])[k*width:][:width])[k] + ofEdges(e)[k]
+					a := math.Exp(float64(max(score, leak*score)))
+					total += a
+					for i, x := range edges(e)[k*width:][:width] {
+						part[i] += float32(a) * (z[i] + x)
+					}
+				}
+				for at, u := range g.List(sample.NodeID(v)) {
+					e := make([]float32, n)
+					for i := range e {
+						e[i] = plantedColumns(n).of(sample.NodeID(v), at, i)
+					}
+					add(int(u), e)
+				}
+				add(v, make([]float32, n))
+				for i := range part {
+					part[i] /= float32(total)
+				}
+			}
+			if l == 1 {
+				for i := range width {
+					y[i] = (y[i] + y[width+i]) / 2
+				}
+				y = y[:width]
+			}
+			for i := range y {
+				if y[i] += bias[i]; l == 0 && y[i] < 0 {
+					y[i] = float32(math.Expm1(float64(y[i])))
+				}
+			}
+			next[v] = y
+		}
+		h = next
+	}
+	return slices.Concat(h[:10]...)
 }
 
 // TestHGT compares hgt with its definition, node by node.

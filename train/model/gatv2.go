@@ -26,9 +26,5 @@ func (gatv2) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.
 	z, lists := b.MatMul(x, source), b.Lists().WithLoops()
 	scores := b.Scores2(z, b.MatMul(b.Own(x), target), attention, lists, heads, leak)
 	weights := b.Dropout(b.Softmax(scores, lists), s.Dropout)
-	y := b.PullWeighted(z, weights, lists, heads, false)
-	if s.last(l) {
-		y = b.HeadMean(y, heads)
-	}
-	return s.finish(b, l, b.Own(x), y, "elu")
+	return s.attended(b, l, x, b.PullWeighted(z, weights, lists, heads, false))
 }

@@ -50,7 +50,8 @@ func (hsage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.
 		s.byRelation(b, x, relations, parts))
 	if n := len(s.EdgeFeatures); n > 0 {
 		parts := slices.Repeat([]int{n}, s.relations())
-		means := b.Pull(b.EdgeColumns(n), b.Lists().ToSegments().OfEntries(), program.Mean)
+		lists := b.Lists()
+		means := b.Pull(b.EdgeColumns(n, lists), lists.ToSegments().OfEntries(), program.Mean)
 		y = b.Add(y, b.SegmentMatMul(means, b.Stack(layerName(l)+"edges", parts, out), parts))
 	}
 	return s.finish(b, l, own, y, "relu")

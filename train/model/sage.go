@@ -25,7 +25,7 @@ func (sage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.V
 	own, reduced := s.summed(b, l, s.drop(b, l, x), nbr)
 	y := b.Add(b.MatMul(own, self), reduced)
 	if n := len(s.EdgeFeatures); n > 0 {
-		means := b.Pull(b.EdgeColumns(n), b.Lists().OfEntries(), program.Mean)
+		means := b.Pull(b.EdgeColumns(n, b.Lists()), b.Lists().OfEntries(), program.Mean)
 		y = b.Add(y, b.MatMul(means, b.Param(at+"edges", n, out, program.Glorot)))
 	}
 	return s.finish(b, l, own, y, "relu")

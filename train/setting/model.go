@@ -100,8 +100,9 @@ var modelRows = []*Row{
 	{Name: "edge-weight", For: OfNodes, InPlan: PlanValue, Group: GroupInputs,
 		Help: "have the weights of edges count: sage, gcn, gin and sgc"},
 	{Name: "edge-features", For: OfNodes, Type: words, InPlan: PlanValue, Group: GroupInputs,
-		Help: "what sage and hsage read of each drawn edge besides the neighbor: weight, degree " +
-			"(log of 1 + the edges that could be drawn), columns of its table, with commas"},
+		Help: "what sage, hsage and gat read of each drawn edge besides the neighbor: weight, " +
+			"degree (log of 1 + the edges that could be drawn), columns of its table, with " +
+			"commas"},
 	{Name: "bases", For: OfNodes, InPlan: PlanValue, Group: GroupModel,
 		Help: "matrices that those of relations are sums of, of rgcn (default 8, or the types of " +
 			"edges)"},
