@@ -198,11 +198,10 @@ def sql_load(graph, dir):
     for name in graph.nodes:
         yield f"CREATE UNIQUE INDEX {name}_id ON {name}(id)"
     for relation, keys in graph.relations().items():
-        tables = " UNION ALL ".join(f"SELECT src, dst FROM {'_'.join(key)}" for key in keys)
-        yield f"CREATE VIEW {relation} AS {tables}" if len(keys) > 1 else \
-            f"CREATE VIEW {relation} AS SELECT * FROM {'_'.join(keys[0])}"
+        tables = " UNION ALL BY NAME ".join(f"SELECT * FROM {'_'.join(key)}" for key in keys)
+        yield f"CREATE VIEW {relation} AS {tables}"
         if len(keys) == 1 and keys[0][0] == keys[0][2]:
-            yield f"CREATE TABLE {relation}_both AS {tables} UNION ALL SELECT dst, src FROM {'_'.join(keys[0])}"
+            yield f"CREATE TABLE {relation}_both AS SELECT src, dst FROM {relation} UNION ALL SELECT dst, src FROM {relation}"
 
 
 def kuzu_load(graph, dir):

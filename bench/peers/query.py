@@ -73,7 +73,9 @@ def prepared(args, path, systems):
             for view in statements.LDBC_VIEWS:
                 peers[system].ask(view, args.limit)
         print(f"# {graph.name}: {system} loads in {time.perf_counter() - begun:.1f} s", flush=True)
-    return (statements.lsqb() if typed else statements.plain(*ends(graph))), peers
+    if not typed:
+        return list(statements.plain(*ends(graph))), peers
+    return [*statements.lsqb(), *statements.reads(*known(graph))], peers
 
 
 def ends(graph):
@@ -85,9 +87,19 @@ def ends(graph):
     return int(ids[counts.argmax()]), [(int(draw.choice(src)), int(draw.choice(dst))) for _ in range(3)]
 
 
+def known(graph):
+    """The person who knows most, the first one, and the message with most replies."""
+    knows = graph.edges["Person", "knows", "Person"]
+    replies = graph.edges["Comment", "replyOf", "Post"]
+    most = [np.unique(np.concatenate([c.to_numpy() for c in columns]), return_counts=True)
+            for columns in ((knows["src"], knows["dst"]), (replies["dst"],))]
+    person, message = (int(ids[counts.argmax()]) for ids, counts in most)
+    return person, int(graph.nodes["Person"]["id"][0].as_py()), message
+
+
 def plainly(rows, ordered):
-    """Rows that compare: numbers as floats of nine digits, in order of their text unless they are ordered."""
-    rows = [[float(f"{v:.9g}") if isinstance(v, (int, float)) and not isinstance(v, bool) else v for v in row] for row in rows]
+    """Rows that compare: numbers as floats of nine digits without -0, in order of their text unless they are ordered."""
+    rows = [[float(f"{v:.9g}") + 0.0 if isinstance(v, (int, float)) and not isinstance(v, bool) else v for v in row] for row in rows]
     return rows if ordered else sorted(rows, key=repr)
 
 
@@ -106,6 +118,8 @@ def figure(row, system):
 def measure(args, statement, peers):
     row = {"statement": statement.name, "seconds": {}, "failed": {}, "answers": {}}
     for system, peer in peers.items():
+        if statement.text(system) is None:
+            continue
         try:
             rows, row["seconds"][system] = timed(peer, statement.text(system), args)
             row["answers"][system] = plainly(rows, statement.ordered)

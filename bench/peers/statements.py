@@ -1,15 +1,16 @@
 """Statements that query.py times: openCypher, what Kuzu writes instead where it differs, and SQL.
 
-Kuzu lets a relationship stand twice in a match, so its statements exclude that where it can happen.
+Where Kuzu's is None it is not asked. Kuzu lets a relationship stand twice in a match, so its statements exclude that where it can
+happen.
 """
 
 
 class Statement:
-    def __init__(self, name, cypher, sql, kuzu=None, ordered=False):
-        self.name, self.cypher, self.sql, self.kuzu, self.ordered = name, cypher, sql, kuzu or cypher, ordered
+    def __init__(self, name, cypher, sql, kuzu="", ordered=False):
+        self.name, self.cypher, self.sql, self.kuzu, self.ordered = name, cypher, sql, kuzu, ordered
 
     def text(self, system):
-        return {"gdb": self.cypher, "duckdb": self.sql}.get(system, self.kuzu)
+        return {"gdb": self.cypher, "duckdb": self.sql}.get(system, self.cypher if self.kuzu == "" else self.kuzu)
 
 
 def distances(start, end=None):
@@ -65,7 +66,7 @@ def plain(hub, far):
 def lsqb():
     """The nine counts of LSQB (Mhedhbi et al., LSQB: a large-scale subgraph query benchmark, 2021). In the sample cities and
     countries are places."""
-    def count(name, match, sql, kuzu=None):
+    def count(name, match, sql, kuzu=""):
         return Statement(name, match + " RETURN count(*)", "SELECT count(*) FROM " + sql,
                          kuzu and kuzu + " RETURN count(*)")
     yield count("LSQB 1", "MATCH (:Place)<-[:isPartOf]-(:Place)<-[:isLocatedIn]-(:Person)<-[:hasMember]-(:Forum)"
@@ -107,6 +108,75 @@ def lsqb():
     yield count("LSQB 9", friends[0] + " AND NOT (a)-[:knows]-(c)", friends[1] +
                 " AND NOT EXISTS (FROM knows_both n WHERE n.src = ab.src AND n.dst = bc.dst)",
                 friends[0].replace("a <> c", "a.id <> c.id") + " AND NOT EXISTS { MATCH (a)-[:knows]-(c) }")
+
+
+def reads(person, other, message):
+    """Reads like those of LDBC's interactive workload: short ones (IS) about a person or a message, complex ones (IC). Kuzu is not
+    asked: its nodes and relationships of several tables need other statements."""
+    def read(name, cypher, sql, ordered=True):
+        return Statement(name, cypher, sql, kuzu=None, ordered=ordered)
+    p, m = f"(p:Person) WHERE p.id = {person}", f"(m) WHERE m.id = {message}"
+    person_of = f"MATCH {p} MATCH "
+    yield read("IS 1", person_of + "(p)-[:isLocatedIn]->(c) RETURN p.number, p.x, c.id",
+               f"SELECT p.number, p.x, l.dst FROM Person p JOIN Person_isLocatedIn_Place l ON l.src = p.id WHERE p.id = {person}")
+    yield read("IS 2", person_of + "(p)<-[:hasCreator]-(m) OPTIONAL MATCH (m)-[:replyOf]->(o)-[:hasCreator]->(a) "
+               "RETURN m.id AS m, o.id AS o, a.id AS a ORDER BY m DESC, o LIMIT 10",
+               "SELECT c.src, r.dst, a.dst FROM hasCreator c LEFT JOIN (replyOf r JOIN hasCreator a ON a.src = r.dst) ON r.src = c.src "
+               f"WHERE c.dst = {person} ORDER BY 1 DESC, 2 LIMIT 10")
+    yield read("IS 3", person_of + "(p)-[k:knows]-(f) RETURN f.id AS f, k.since AS since ORDER BY since DESC, f",
+               f"SELECT CASE src WHEN {person} THEN dst ELSE src END AS f, since FROM knows WHERE {person} IN (src, dst) "
+               "ORDER BY since DESC, f")
+    yield read("IS 4", f"MATCH {m} RETURN m.number, m.x, labels(m)[0]",
+               f"SELECT number, x, 'Post' FROM Post WHERE id = {message} UNION ALL SELECT number, x, 'Comment' FROM Comment "
+               f"WHERE id = {message}")
+    yield read("IS 5", f"MATCH {m} MATCH (m)-[:hasCreator]->(a) RETURN a.id, a.number",
+               f"SELECT a.id, a.number FROM hasCreator c JOIN Person a ON a.id = c.dst WHERE c.src = {message}")
+    yield read("IS 6", f"MATCH {m} MATCH (m)<-[:replyOf*0..]-(c)-[:hasCreator]->(a:Person) RETURN count(c), count(DISTINCT a)",
+               f"WITH RECURSIVE t(n) AS (SELECT {message} UNION ALL SELECT r.src FROM t JOIN replyOf r ON r.dst = t.n) "
+               "SELECT count(*), count(DISTINCT c.dst) FROM t JOIN hasCreator c ON c.src = t.n")
+    yield read("IS 7", f"MATCH {m} MATCH (m)<-[:replyOf]-(c)-[:hasCreator]->(a) OPTIONAL MATCH (m)-[:hasCreator]->(w)-[k:knows]-(a) "
+               "RETURN c.id AS c, a.id AS a, count(k) AS k ORDER BY c DESC",
+               "SELECT r.src, c.dst, count(k.src) FROM replyOf r JOIN hasCreator c ON c.src = r.src JOIN hasCreator w ON "
+               f"w.src = r.dst LEFT JOIN knows_both k ON k.src = w.dst AND k.dst = c.dst WHERE r.dst = {message} GROUP BY 1, 2 "
+               "ORDER BY 1 DESC")
+    near = (f"friends AS (SELECT DISTINCT y.dst AS f FROM knows_both x JOIN knows_both y ON y.src = x.dst WHERE x.src = {person} "
+            f"AND y.dst <> {person} UNION SELECT dst FROM knows_both WHERE src = {person}) ")
+    friends = person_of + "(p)-[:knows*1..2]-(f) WHERE f <> p WITH DISTINCT f "
+    yield read("IC 1", f"MATCH w = shortestPath((p:Person)-[:knows*1..3]-(f:Person)) WHERE p.id = {person} AND f <> p "
+               "RETURN f.id AS f, length(w) AS d ORDER BY d, f LIMIT 20",
+               f"WITH a AS (SELECT dst AS f, 1 AS d FROM knows_both WHERE src = {person}), b AS (SELECT k.dst AS f, 2 AS d FROM a "
+               "JOIN knows_both k ON k.src = a.f), c AS (SELECT k.dst AS f, 3 AS d FROM b JOIN knows_both k ON k.src = b.f) "
+               "SELECT f, min(d) AS d FROM (FROM a UNION ALL FROM b UNION ALL FROM c) "
+               f"WHERE f <> {person} GROUP BY f ORDER BY d, f LIMIT 20")
+    yield read("IC 2", person_of + "(p)-[:knows]-(f)<-[:hasCreator]-(m) RETURN m.id AS m, f.id AS f ORDER BY m DESC LIMIT 20",
+               f"SELECT c.src, k.dst FROM knows_both k JOIN hasCreator c ON c.dst = k.dst WHERE k.src = {person} "
+               "ORDER BY 1 DESC LIMIT 20")
+    yield read("IC 4", person_of + "(p)-[:knows]-(f)<-[:hasCreator]-(:Post)-[:hasTag]->(t:Tag) RETURN t.id AS t, count(*) AS n "
+               "ORDER BY n DESC, t LIMIT 10",
+               "SELECT t.dst, count(*) AS n FROM knows_both k JOIN Post_hasCreator_Person c ON c.dst = k.dst JOIN Post_hasTag_Tag t "
+               f"ON t.src = c.src WHERE k.src = {person} GROUP BY 1 ORDER BY n DESC, 1 LIMIT 10")
+    yield read("IC 5", friends + "MATCH (f)<-[j:hasMember]-(o:Forum) WHERE j.since > 1330000000000 "
+               "OPTIONAL MATCH (o)-[:containerOf]->(post)-[:hasCreator]->(f) RETURN o.id AS o, count(post) AS n "
+               "ORDER BY n DESC, o LIMIT 20",
+               f"WITH {near} SELECT j.src AS o, count(c.dst) AS n FROM friends JOIN hasMember j ON j.dst = f LEFT JOIN "
+               "(containerOf c JOIN Post_hasCreator_Person a ON a.src = c.dst) ON c.src = j.src AND a.dst = f "
+               "WHERE j.since > 1330000000000 GROUP BY 1 ORDER BY n DESC, o LIMIT 20")
+    yield read("IC 7", person_of + "(p)<-[:hasCreator]-(m)<-[l:likes]-(f:Person) WITH f, max(l.since) AS last, count(m) AS n "
+               "RETURN f.id AS f, last, n ORDER BY last DESC, f LIMIT 20",
+               "SELECT l.src, max(l.since) AS last, count(*) FROM hasCreator c JOIN likes l ON l.dst = c.src "
+               f"WHERE c.dst = {person} GROUP BY 1 ORDER BY last DESC, 1 LIMIT 20")
+    yield read("IC 11", friends + "MATCH (f)-[w:workAt]->(o)-[:isLocatedIn]->(c:Place) WHERE w.since < 2006 "
+               "RETURN f.id AS f, o.id AS o, w.since AS since, c.id ORDER BY since, f, o LIMIT 10",
+               f"WITH {near} SELECT f, w.dst, w.since, l.dst FROM friends JOIN workAt w ON w.src = f JOIN "
+               "Organisation_isLocatedIn_Place l ON l.src = w.dst WHERE w.since < 2006 ORDER BY w.since, f, w.dst LIMIT 10")
+    yield read("IC 12", person_of + "(p)-[:knows]-(f)<-[:hasCreator]-(c:Comment)-[:replyOf]->(:Post)-[:hasTag]->(t)-[:hasType]->(y) "
+               "RETURN y.id AS y, count(DISTINCT c) AS n, count(DISTINCT t) ORDER BY n DESC, y LIMIT 20",
+               "SELECT y.dst, count(DISTINCT c.src) AS n, count(DISTINCT t.dst) FROM knows_both k JOIN Comment_hasCreator_Person c "
+               "ON c.dst = k.dst JOIN Comment_replyOf_Post r ON r.src = c.src JOIN Post_hasTag_Tag t ON t.src = r.dst JOIN hasType y "
+               f"ON y.src = t.dst WHERE k.src = {person} GROUP BY 1 ORDER BY n DESC, 1 LIMIT 20")
+    yield read("IC 13", f"MATCH (a:Person), (b:Person) WHERE a.id = {person} AND b.id = {other} "
+               "OPTIONAL MATCH w = shortestPath((a)-[:knows*]-(b)) RETURN coalesce(length(w), -1)",
+               "SELECT coalesce((" + distances(person, other).replace("edge e", "knows_both e") + "), -1)")
 
 
 # What DuckDB has besides the tables of the sample.
