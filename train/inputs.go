@@ -209,15 +209,16 @@ func (in *inputs) openLabels(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// openFeatures puts the plan's cache before the features. Superbatches have a cache of their own.
-// Batches refer to rows that are all in memory if the model's first layer can read them there.
+// openFeatures puts the plan's cache before the features. Superbatches have a cache of their own;
+// what is sampled to evaluate has its rows read ahead then, if it is drawn in passes. Batches refer
+// to rows that are all in memory if the model's first layer can read them there.
 func (in *inputs) openFeatures(ctx context.Context, c *Config, dims []int, p *plan.Plan) error {
-	policy := p.Cache
+	policy, staged := p.Cache, p.Staged()
 	if policy == setting.CacheBelady {
-		policy = "none"
+		policy, staged = "none", c.EvalMode == setting.EvalSampled && p.PassBytes() > 0
 	}
 	return in.OpenFeatures(ctx, loader.Cache{Policy: policy, Bytes: p.Features,
-		Threads: plan.CopyThreads(c.Threads), Staged: p.Staged(),
+		Threads: plan.CopyThreads(c.Threads), Staged: staged,
 		Lend: model.Of(c).InPlaceResident(dims)})
 }
 

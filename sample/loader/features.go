@@ -18,8 +18,8 @@ type Cache struct {
 	Bytes  int64
 	// Hot lists the rows that a static cache keeps, by node; nil finds them.
 	Hot []sample.NodeID
-	// Staged reads rows that a static cache does not keep for many batches together, where batches
-	// are drawn in passes: see rowcache.Staged.
+	// Staged reads rows that a static cache does not keep, or all without a cache, for many batches
+	// together, where batches are drawn in passes: see rowcache.Staged.
 	Staged bool
 	// Lend makes batches refer to the rows of their outermost deltas where they are, if the policy
 	// is all: see sample.Batch.Table.
@@ -38,8 +38,8 @@ func (s *Source) OpenFeatures(ctx context.Context, c Cache) (err error) {
 	case "all":
 		err = s.openResident(ctx, c)
 	case "none":
-		s.Located = rowcache.NewDirect(s.Rows)
-		s.Features = s.Located
+		direct := rowcache.NewDirect(s.stagedOn(c))
+		s.Features, s.Located = direct, direct
 	case "static":
 		if c.Hot == nil {
 			c.Hot, err = s.HotRows(ctx, c.Bytes)
@@ -75,21 +75,24 @@ func (s *Source) openResident(ctx context.Context, c Cache) (err error) {
 
 // openStatic opens a static cache, with rows staged behind it if c.Staged is set.
 func (s *Source) openStatic(ctx context.Context, c Cache, opt rowcache.Options) error {
-	rows := rowcache.Rows(s.Rows)
-	var staged *rowcache.Staged
-	if c.Staged {
-		staged = rowcache.NewStaged(s.Rows, s.Budget)
-		rows = staged
-	}
-	cache, err := rowcache.New(ctx, rows, rowcache.NewStatic(c.Hot), opt)
+	cache, err := rowcache.New(ctx, s.stagedOn(c), rowcache.NewStatic(c.Hot), opt)
 	if err != nil {
 		return err
 	}
-	if c.Staged {
-		s.staged = &stagedRows{Staged: staged, cache: cache, split: s.Split}
+	if s.staged != nil {
+		s.staged.cache = cache
 	}
 	s.Features, s.Located = cache, cache
 	return nil
+}
+
+// stagedOn returns the rows that a cache reads, which are staged if c.Staged is set.
+func (s *Source) stagedOn(c Cache) rowcache.Rows {
+	if !c.Staged {
+		return s.Rows
+	}
+	s.staged = &stagedRows{Staged: rowcache.NewStaged(s.Rows, s.Budget), split: s.Split}
+	return s.staged
 }
 
 // HotBytes returns the heap that finding and listing this number of hot nodes takes: 12 bytes each.

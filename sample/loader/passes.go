@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"slices"
 
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
@@ -79,25 +80,34 @@ func (s *Source) windows() (bytes, held int64, err error) {
 	return bytes, held, w.Close()
 }
 
-// stagedRows reads ahead the rows that a static cache does not keep. It implements bulk.PassStage.
+// stagedRows reads ahead the rows that a static cache does not keep, or all without a cache. It
+// implements bulk.PassStage.
 type stagedRows struct {
 	*rowcache.Staged
-	cache *rowcache.Cache
+	cache *rowcache.Cache // or nil
 	split *rowfile.Split
-	rows  []sample.NodeID // of a batch, if they are pieces
 }
 
 // Ready waits until the cache is filled, since the device is faster if one reads after the other.
-func (s *stagedRows) Ready(ctx context.Context) error { return s.cache.Filled(ctx) }
-
-// Absent appends the rows of nodes that the cache does not keep to the list to. There is one call
-// at a time.
-func (s *stagedRows) Absent(nodes, to []sample.NodeID) []sample.NodeID {
-	if s.split != nil {
-		s.rows = s.split.Append(nodes, s.rows[:0])
-		nodes = s.rows
+func (s *stagedRows) Ready(ctx context.Context) error {
+	if s.cache == nil {
+		return nil
 	}
-	return s.cache.Absent(nodes, to)
+	return s.cache.Filled(ctx)
+}
+
+// Absent appends the rows of nodes that the cache does not keep to the list to.
+func (s *stagedRows) Absent(nodes, to []sample.NodeID) []sample.NodeID {
+	n := len(to)
+	if s.split != nil {
+		to = s.split.Append(nodes, slices.Grow(to, s.split.Count(nodes)))
+	} else {
+		to = append(to, nodes...)
+	}
+	if s.cache == nil {
+		return to
+	}
+	return s.cache.Absent(to[n:], to[:n]) // it writes behind what it reads
 }
 
 // Passes reports whether batches of the source can be drawn in passes. They cannot if layers are

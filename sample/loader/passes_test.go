@@ -123,7 +123,9 @@ func TestPassesGiveTheSame(t *testing.T) {
 				hashes(t, s, graph, true, resume, none),
 				hashes(t, s, graph, false, resume, Cache{Policy: "static", Bytes: 60 << 10}),
 				hashes(t, s, graph, false, resume,
-					Cache{Policy: "static", Bytes: 60 << 10, Staged: passes != 6<<20})}
+					Cache{Policy: "static", Bytes: 60 << 10, Staged: passes != 6<<20}),
+				hashes(t, s, graph, false, resume,
+					Cache{Policy: "none", Staged: passes != 6<<20})}
 			for i := range got {
 				if !slices.Equal(got[i], want) {
 					t.Errorf("%d bytes for passes, way %d, resume %v: other batches", passes, i,
