@@ -263,8 +263,10 @@ class Store:
 
         ``params`` are the values of $NAME in a statement of openCypher: numbers, strings, lists,
         dicts and arrays of numpy.
+
         ``to`` is "pandas", "arrow", or "dict" of lists by column; None is pandas where it is
-        installed. What ``gdb shell`` would note beside the rows arrives as warnings.
+        installed, in which a column of whole numbers with nulls is an Int64. What ``gdb shell``
+        would note beside the rows arrives as warnings.
         """
         if isinstance(params, str):  # it is what ``to`` says
             params, to = None, params
@@ -279,14 +281,20 @@ class Store:
         if to == "arrow":
             import pyarrow
 
-            return pyarrow.table(columns)
+            types = {"string": pyarrow.string(), "int64": pyarrow.int64(),
+                     "float64": pyarrow.float64()}
+            return pyarrow.table(columns, pyarrow.schema(
+                [(n, types[kind]) for n, kind in zip(names, table["kinds"] or [])]))
         try:
             import pandas
         except ImportError:
             if to is not None:
                 raise
             return columns
-        return pandas.DataFrame(columns, columns=names)
+        frame = pandas.DataFrame(columns, columns=names)
+        whole = {n: "Int64" for n, kind in zip(names, table["kinds"] or [])
+                 if kind == "int64" and None in columns[n]}
+        return frame.assign(**{n: pandas.array(columns[n], kind) for n, kind in whole.items()})
 
     def stats(self) -> dict[str, Any]:
         """Counters of the server: bytes read, hits of the cache, times, memory."""

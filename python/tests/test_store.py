@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,12 @@ def test_names_and_query(store) -> None:
     for params in ({"x": 3, "at": [1.5]}, {"x": np.int64(3), "at": np.array([1.5])}):
         table = store.query("MATCH (a) WHERE a.id = $x RETURN a.id, $at[0]", params, "dict")
         assert table == {"a.id": [3], "$at[0]": [1.5]}
+    big = "UNWIND [null, 9007199254740993] AS n RETURN n, 1.5 AS x, null AS t"
+    if importlib.util.find_spec("pyarrow"):
+        assert [str(f.type) for f in store.query(big, to="arrow").schema] == [
+            "int64", "double", "string"]
+    if importlib.util.find_spec("pandas"):
+        assert store.query(big, to="pandas")["n"].tolist()[1] == 9007199254740993
     with pytest.raises(ValueError, match=r"no value for \$y"):
         store.query("RETURN $y", {"x": 1})
     with pytest.raises(ValueError, match="NONSENSE"):
