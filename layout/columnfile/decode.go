@@ -3,6 +3,7 @@ package columnfile
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"gdb/internal/codec"
@@ -216,9 +217,12 @@ func (d *decoder) null(i int) bool { return d.valid != nil && d.valid[i>>3]>>(i&
 
 // clearNulls calls zero with the number, from 0 on, of each null row.
 func (d *decoder) clearNulls(from, to int, zero func(i int)) {
-	for i := from; i < to && d.valid != nil; i++ {
-		if d.null(i) {
-			zero(i - from)
+	for at := from &^ 7; at < to && d.valid != nil; at += 8 {
+		nulls := ^d.valid[at>>3]
+		for ; nulls != 0; nulls &= nulls - 1 {
+			if i := at + bits.TrailingZeros8(nulls); i >= from && i < to {
+				zero(i - from)
+			}
 		}
 	}
 }
