@@ -50,6 +50,8 @@ type Execution struct {
 	Params map[string]any
 	// Rows is how many rows the result has so far.
 	Rows uint64
+	// PlanRead says that blocks were read to plan the statement.
+	PlanRead bool
 
 	planner     Planner
 	plan        *Plan

@@ -94,7 +94,11 @@ func (op *Operator) walk(branch, below string, visit func(op *Operator, branch s
 // explain shows the plan and its estimates.
 func (x *Execution) explain() {
 	x.Header("operator", "detail", "est. rows", "est. blocks")
-	x.Note("estimates from degree statistics; nothing was read")
+	if x.PlanRead {
+		x.Note("estimates from the lists of edges, which were read")
+	} else {
+		x.Note("estimates from degree statistics; nothing was read")
+	}
 	x.plan.Root.walk("", "", func(op *Operator, branch string) {
 		x.Row(branch+op.Name, op.Detail, estimate(op.Rows), estimate(op.Blocks))
 	})

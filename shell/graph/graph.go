@@ -26,6 +26,7 @@ type Graph struct {
 	Dev    *Meter
 	Budget *mem.Budget
 	Files  *openfiles.Set
+	Kept   *Kept
 	// OpenVectors opens what runs have learned; nil in a program that has no NEAREST and SCORE.
 	OpenVectors OpenVectors
 
@@ -66,11 +67,15 @@ func ForProcess(st *layout.Store, dev blockdev.Device, memory int64) *Graph {
 // counts caches, sets of nodes and results.
 func New(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *Graph {
 	meter := newMeter(dev, st.Path()+"/")
-	return &Graph{Store: st, Budget: budget, Dev: meter, Files: openfiles.New(st, meter, budget)}
+	return &Graph{Store: st, Budget: budget, Dev: meter, Files: openfiles.New(st, meter, budget),
+		Kept: newKept(budget)}
 }
 
 // Close closes the files.
-func (g *Graph) Close() error { return g.Files.Close() }
+func (g *Graph) Close() error {
+	g.Kept.Close()
+	return g.Files.Close()
+}
 
 // Meta returns the metadata of the store.
 func (g *Graph) Meta() *kv.Meta { return g.Store.Meta() }

@@ -84,7 +84,7 @@ func (a *Aggregate) add(v any) error {
 	case "stdev", "stdevp":
 		f, ok := number(v)
 		if !ok {
-			return typeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(v))
+			return TypeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(v))
 		}
 		d := f - a.mean
 		a.mean += d / float64(a.count)
@@ -96,14 +96,13 @@ func (a *Aggregate) add(v any) error {
 func (a *Aggregate) sum(v any) (err error) {
 	if _, ok := number(v); !ok {
 		if _, ok := v.(value.Temporal); !ok {
-			return typeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(v))
+			return TypeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(v))
 		}
 	}
 	if a.count == 1 {
-		a.total = v
-		return nil
+		a.total = nil
 	}
-	a.total, err = arithmetic(&ast.Binary{At: a.call.At, Op: "+"}, a.total, v)
+	a.total, err = Plus(a.call, a.total, v)
 	return err
 }
 
@@ -121,7 +120,7 @@ func (a *Aggregate) Result() (any, error) {
 		if a.count == 0 {
 			return nil, nil
 		}
-		return arithmetic(&ast.Binary{At: a.call.At, Op: "/"}, a.total, float64(a.count))
+		return Divide(a.call, a.total, float64(a.count))
 	case "percentilecont", "percentiledisc":
 		return a.percentile()
 	case "stdev":
@@ -150,7 +149,7 @@ func (a *Aggregate) percentile() (any, error) {
 	slices.SortFunc(a.list, value.Order)
 	for _, v := range []any{a.list[0], a.list[len(a.list)-1]} {
 		if _, ok := number(v); !ok {
-			return nil, typeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(v))
+			return nil, TypeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(v))
 		}
 	}
 	if a.call.Name == "percentiledisc" {
@@ -162,4 +161,17 @@ func (a *Aggregate) percentile() (any, error) {
 	lo, _ := number(a.list[low])
 	hi, _ := number(a.list[min(low+1, len(a.list)-1)])
 	return lo + (hi-lo)*(at-float64(low)), nil
+}
+
+// Plus returns a + b as sum does; a may be nil for nothing.
+func Plus(c *ast.Call, a, b any) (any, error) {
+	if a == nil {
+		return b, nil
+	}
+	return arithmetic(&ast.Binary{At: c.At, Op: "+"}, a, b)
+}
+
+// Divide returns a / b as avg does.
+func Divide(c *ast.Call, a any, b float64) (any, error) {
+	return arithmetic(&ast.Binary{At: c.At, Op: "/"}, a, b)
 }

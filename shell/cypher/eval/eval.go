@@ -138,7 +138,8 @@ func (e *Env) operation(x ast.Expr, s *Scope) (any, error) {
 	return nil, ast.Syntax(x.Pos(), "UnexpectedSyntax", "no expression stands here")
 }
 
-func typeError(x ast.Expr, format string, args ...any) error {
+// TypeError returns the error for a value of a type that an expression does not take.
+func TypeError(x ast.Expr, format string, args ...any) error {
 	return ast.Errorf(x.Pos(), "TypeError", "InvalidArgumentType", format, args...)
 }
 
@@ -157,11 +158,11 @@ func Property(x ast.Expr, of any, key string) (any, error) {
 	case value.Temporal:
 		part, err := of.Component(key)
 		if err != nil {
-			return nil, typeError(x, "%v", err)
+			return nil, TypeError(x, "%v", err)
 		}
 		return part, nil
 	}
-	return nil, typeError(x, "%s has no properties", value.Kind(of))
+	return nil, TypeError(x, "%s has no properties", value.Kind(of))
 }
 
 func (e *Env) list(x *ast.List, s *Scope) (any, error) {
@@ -193,7 +194,7 @@ func (e *Env) index(x *ast.Index, s *Scope) (any, error) {
 		case i == nil:
 			return nil, nil
 		case !ok:
-			return nil, typeError(x, "a list is indexed by an integer, not by %s", value.Kind(i))
+			return nil, TypeError(x, "a list is indexed by an integer, not by %s", value.Kind(i))
 		}
 		if n < 0 {
 			n += int64(len(of))
@@ -213,7 +214,7 @@ func (e *Env) index(x *ast.Index, s *Scope) (any, error) {
 		}
 		return Property(x, of, key)
 	}
-	return nil, typeError(x, "%s has no elements", value.Kind(of))
+	return nil, TypeError(x, "%s has no elements", value.Kind(of))
 }
 
 func (e *Env) slice(x *ast.Slice, s *Scope) (any, error) {
@@ -223,7 +224,7 @@ func (e *Env) slice(x *ast.Slice, s *Scope) (any, error) {
 	}
 	list, ok := of.(value.List)
 	if !ok {
-		return nil, typeError(x, "%s has no parts; a list has", value.Kind(of))
+		return nil, TypeError(x, "%s has no parts; a list has", value.Kind(of))
 	}
 	from, to := int64(0), int64(len(list))
 	for _, end := range []struct {
@@ -239,7 +240,7 @@ func (e *Env) slice(x *ast.Slice, s *Scope) (any, error) {
 		}
 		n, ok := v.(int64)
 		if !ok {
-			return nil, typeError(end.x, "a list is cut at an integer, not at %s", value.Kind(v))
+			return nil, TypeError(end.x, "a list is cut at an integer, not at %s", value.Kind(v))
 		}
 		if n < 0 {
 			n += int64(len(list))
@@ -259,7 +260,7 @@ func (e *Env) hasLabels(x *ast.HasLabels, s *Scope) (any, error) {
 	}
 	n, ok := v.(value.Node)
 	if !ok {
-		return nil, typeError(x, "%s has no labels", value.Kind(v))
+		return nil, TypeError(x, "%s has no labels", value.Kind(v))
 	}
 	return HasAll(n, x.Labels)
 }
@@ -334,5 +335,5 @@ func (e *Env) tri(x ast.Expr, s *Scope) (value.Tri, error) {
 	case bool:
 		return value.Of(v), nil
 	}
-	return value.Null, typeError(x, "a condition is true, false or null, not %s", value.Kind(v))
+	return value.Null, TypeError(x, "a condition is true, false or null, not %s", value.Kind(v))
 }

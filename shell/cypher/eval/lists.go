@@ -15,7 +15,7 @@ func (e *Env) each(x ast.Expr, s *Scope, fn func(any) error) (list bool, err err
 	}
 	l, ok := v.(value.List)
 	if !ok {
-		return false, typeError(x, "a list is wanted, not %s", value.Kind(v))
+		return false, TypeError(x, "a list is wanted, not %s", value.Kind(v))
 	}
 	for _, item := range l {
 		if err := e.Stop(); err != nil {

@@ -33,7 +33,7 @@ func (e *Env) unary(x *ast.Unary, s *Scope) (any, error) {
 		}
 		return n, nil
 	}
-	return nil, typeError(x, "a sign stands before a number, not before %s", value.Kind(v))
+	return nil, TypeError(x, "a sign stands before a number, not before %s", value.Kind(v))
 }
 
 func (e *Env) binary(x *ast.Binary, s *Scope) (any, error) {
@@ -90,7 +90,7 @@ func in(x *ast.Binary, l, r any) (any, error) {
 	}
 	list, ok := r.(value.List)
 	if !ok {
-		return nil, typeError(x, "IN wants a list, not %s", value.Kind(r))
+		return nil, TypeError(x, "IN wants a list, not %s", value.Kind(r))
 	}
 	out := value.False
 	for _, item := range list {
@@ -138,7 +138,7 @@ func (e *Env) compare(x *ast.Compare, s *Scope) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch compared(op, l, r) {
+		switch Compare(op, l, r) {
 		case value.False:
 			out = value.False
 		case value.Null:
@@ -151,7 +151,8 @@ func (e *Env) compare(x *ast.Compare, s *Scope) (any, error) {
 	return out.Value(), nil
 }
 
-func compared(op string, l, r any) value.Tri {
+// Compare says whether l op r holds.
+func Compare(op string, l, r any) value.Tri {
 	switch op {
 	case "=":
 		return value.Equal(l, r)
@@ -231,7 +232,7 @@ func arithmetic(x *ast.Binary, l, r any) (any, error) {
 	f, ok := number(l)
 	g, also := number(r)
 	if !ok || !also {
-		return nil, typeError(x, "%s %s %s is not defined", value.Kind(l), x.Op, value.Kind(r))
+		return nil, TypeError(x, "%s %s %s is not defined", value.Kind(l), x.Op, value.Kind(r))
 	}
 	switch x.Op {
 	case "+":

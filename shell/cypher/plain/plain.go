@@ -50,8 +50,44 @@ type Options struct {
 	// Grow counts memory that is held until the statement ends, and takes back negative bytes; nil
 	// counts none.
 	Grow func(bytes int64) error
+	// Engine runs what it can instead of this package; it may be nil.
+	Engine Engine
 	// Write runs a clause that writes, for tests; it returns the row with what it made.
 	Write func(e *eval.Env, s *eval.Scope, w *ast.Write) (*eval.Scope, error)
+}
+
+// Engine runs the first clauses of a statement faster than row by row.
+type Engine interface {
+	// Take returns how clauses are run from the front on; nil if none is.
+	Take(ctx context.Context, env *eval.Env, clauses []ast.Clause) (*Front, error)
+	// Reach calls yield with the nodes that a search finds, nearest first; path gives the
+	// relationships of a shortest path. It is false if it does not search.
+	Reach(ctx context.Context, s Search, yield func(node int64, hops int,
+		path func() []value.Rel) error) (bool, error)
+}
+
+// Search is a search in breadth.
+type Search struct {
+	From   int64 // a node
+	Dir    ast.Direction
+	Types  []string // of relationships; empty for all
+	Most   int      // hops; -1 for any number
+	Target int64    // the only node that is wanted; -1 for all
+}
+
+// Front is how an engine runs the first clauses of a statement.
+type Front struct {
+	Clauses int
+	// Groups says that it also makes the groups of the clause after these, which is a Project.
+	Groups bool
+	Run    func(out Out) error
+}
+
+// Out takes what an engine gives: rows, or the first row of each group with the results of its
+// aggregates, in the order of the columns and then of ORDER BY.
+type Out struct {
+	Row   func(s *eval.Scope) error
+	Group func(first *eval.Scope, results []any) error
 }
 
 // Query is a statement that can run.
@@ -77,19 +113,35 @@ func Prepare(src string, o Options) (*Query, error) {
 	return &Query{columns, q}, nil
 }
 
+// Plan lets the engine plan what it would run.
+func (q *Query) Plan(ctx context.Context, g Graph, o Options) error {
+	x := newExecution(ctx, g, o)
+	for _, s := range q.AST.Singles {
+		if _, err := o.Engine.Take(ctx, x.env, s.Clauses); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Run calls row with the rows of the answer, a value for each of Columns.
 func (q *Query) Run(ctx context.Context, g Graph, o Options, row func([]any) error) error {
+	x := newExecution(ctx, g, o)
+	err := x.query(q.AST, nil, q.Columns, row)
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+func newExecution(ctx context.Context, g Graph, o Options) *execution {
 	x := &execution{ctx: ctx, graph: g, opts: o}
 	x.env = &eval.Env{Params: o.Params, Now: time.Now(), Match: x.match, Any: x.any, Grow: o.Grow,
 		Stop: ctx.Err}
 	if o.Grow == nil {
 		x.env.Grow = func(int64) error { return nil }
 	}
-	err := x.query(q.AST, nil, q.Columns, row)
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
+	return x
 }
 
 // errStop ends the clauses before a LIMIT that has its rows.
@@ -101,6 +153,8 @@ type execution struct {
 	graph Graph
 	opts  Options
 	env   *eval.Env
+	// fronted says that an engine is running.
+	fronted bool
 }
 
 // sink takes the rows that a clause gives. After errStop it takes no more, but end is called.
@@ -116,11 +170,15 @@ func (x *execution) query(q *ast.Query, outer *eval.Scope, columns []string,
 		row = x.distinct(row)
 	}
 	for _, s := range q.Singles {
-		first, err := x.chain(s.Clauses, &results{columns, row})
+		front, clauses, err := x.front(s.Clauses, outer)
 		if err != nil {
 			return err
 		}
-		if err := first.push(outer); err != nil && !errors.Is(err, errStop) {
+		first, err := x.chain(clauses, &results{columns, row})
+		if err != nil {
+			return err
+		}
+		if err := x.begin(front, first, outer); err != nil && !errors.Is(err, errStop) {
 			return err
 		}
 		if err := first.end(); err != nil && !errors.Is(err, errStop) {
@@ -128,6 +186,32 @@ func (x *execution) query(q *ast.Query, outer *eval.Scope, columns []string,
 		}
 	}
 	return nil
+}
+
+// front returns what an engine runs, and the clauses that follow.
+func (x *execution) front(clauses []ast.Clause, outer *eval.Scope) (*Front, []ast.Clause, error) {
+	if x.opts.Engine == nil || outer != nil || x.fronted {
+		return nil, clauses, nil
+	}
+	f, err := x.opts.Engine.Take(x.ctx, x.env, clauses)
+	if f == nil || err != nil {
+		return nil, clauses, err
+	}
+	return f, clauses[f.Clauses:], nil
+}
+
+// begin runs the clauses: those of an engine first, if there are any.
+func (x *execution) begin(f *Front, first sink, outer *eval.Scope) error {
+	if f == nil {
+		return first.push(outer)
+	}
+	x.fronted = true // subqueries are not for engines
+	defer func() { x.fronted = false }()
+	out := Out{Row: first.push}
+	if p, ok := first.(*projecting); ok {
+		out.Group = p.group
+	}
+	return f.Run(out)
 }
 
 // errFound ends a subquery of which one row is enough.

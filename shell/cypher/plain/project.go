@@ -33,6 +33,7 @@ type projecting struct {
 type group struct {
 	first      *eval.Scope
 	aggregates []*eval.Aggregate
+	results    []any // of aggregates that an engine has computed
 }
 
 // row is a row of columns, which may also see the variables that it was made of.
@@ -107,6 +108,15 @@ func (p *projecting) newGroup(s *eval.Scope) *group {
 	return g
 }
 
+// group takes a group that an engine has made.
+func (p *projecting) group(first *eval.Scope, results []any) error {
+	if len(p.calls) == 0 {
+		return p.project(first)
+	}
+	p.order = append(p.order, &group{first: first, results: results})
+	return p.x.env.Grow(rowBytes * int64(len(results)+2))
+}
+
 // end hands on the groups, then the sorted rows.
 func (p *projecting) end() error {
 	err := p.endGroups()
@@ -134,8 +144,11 @@ func (p *projecting) endGroups() error {
 	}
 	outer := p.x.env.Aggregates
 	defer func() { p.x.env.Aggregates = outer }()
+	results := map[*ast.Call]any{}
 	for _, g := range p.order {
-		results := map[*ast.Call]any{}
+		for i, v := range g.results {
+			results[p.calls[i]] = v
+		}
 		for i, a := range g.aggregates {
 			var err error
 			if results[p.calls[i]], err = a.Result(); err != nil {

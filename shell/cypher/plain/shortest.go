@@ -20,6 +20,9 @@ func (w *walk) shortest(s *eval.Scope) error {
 		return ast.Syntax(r.Pos(), "InvalidRelationshipPattern",
 			"%s begins at 0 or 1 hops, as in *1..5", w.p.Shortest)
 	}
+	if done, err := w.reach(s); done || err != nil {
+		return err
+	}
 	seen := map[int64]*reached{w.nodes[0].ID: {}}
 	level := []value.Node{w.nodes[0]}
 	for hops := 0; len(level) > 0; hops++ {
@@ -40,6 +43,43 @@ func (w *walk) shortest(s *eval.Scope) error {
 		}
 	}
 	return nil
+}
+
+// reach lets the engine search, if any relationship may be used, and one path is enough.
+func (w *walk) reach(s *eval.Scope) (bool, error) {
+	r, e := w.p.Rels[0], w.x.opts.Engine
+	if e == nil || w.p.Shortest != "shortestPath" || r.Props != nil || len(w.used) > 0 {
+		return false, nil
+	}
+	target := int64(-1)
+	if v, ok := s.Lookup(w.p.Nodes[1].Name); ok && w.p.Nodes[1].Name != "" {
+		node, ok := v.(value.Node)
+		if !ok {
+			return false, nil
+		}
+		target = node.ID
+	}
+	search := Search{From: w.nodes[0].ID, Dir: along(r, true), Types: r.Types, Most: r.Most,
+		Target: target}
+	return e.Reach(w.x.ctx, search,
+		func(v int64, hops int, path func() []value.Rel) error {
+			if hops < r.Least {
+				return nil
+			}
+			return w.node(1, value.Node{ID: v, G: w.nodes[0].G}, s, func(s *eval.Scope) error {
+				rels := path()
+				list := make(value.List, len(rels))
+				for i, e := range rels {
+					list[i] = e
+				}
+				s, ok := bind(s, r.Name, list)
+				if !ok {
+					return nil
+				}
+				w.trails[0] = rels
+				return w.finish(s)
+			})
+		})
 }
 
 // level returns the nodes that are one hop farther.

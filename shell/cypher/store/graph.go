@@ -100,17 +100,22 @@ func (s *store) id(n int64) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.idOf(name), nil
+}
+
+// idOf returns an external id as a value.
+func (s *store) idOf(name string) any {
 	if len(s.meta.NodeTypes) > 0 {
 		if _, id, ok := strings.Cut(name, ":"); ok {
 			name = id
 		}
 	} else if s.meta.IDs.Kind == kv.IDsString {
-		return name, nil
+		return name
 	}
 	if i, err := strconv.ParseInt(name, 10, 64); err == nil && strconv.FormatInt(i, 10) == name {
-		return i, nil
+		return i
 	}
-	return name, nil
+	return name
 }
 
 // Nodes calls yield with the nodes of a label, in order.

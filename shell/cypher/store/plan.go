@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/engine"
 	"gdb/shell/cypher/plain"
 	"gdb/shell/cypher/value"
 	"gdb/shell/exec"
@@ -36,7 +37,8 @@ func placed(err error, src string, from int) error {
 	return err
 }
 
-// Plan plans a statement of openCypher: one operator, which runs it clause by clause.
+// Plan plans a statement of openCypher: one operator, which runs it clause by clause, and below it
+// what the engine runs.
 func Plan(x *exec.Execution) (*exec.Plan, error) {
 	src, from := x.Cypher()
 	q, err := plain.Prepare(src[from:], plain.Options{})
@@ -44,23 +46,74 @@ func Plan(x *exec.Execution) (*exec.Plan, error) {
 		return nil, placed(err, src, from)
 	}
 	root := x.Operator("cypher", "clause by clause, row by row", -1, -1)
-	return &exec.Plan{Root: root, Run: func(ctx context.Context) (err error) {
-		s := newStore(ctx, x, root)
-		defer func() { err = errors.Join(err, s.Close()) }()
-		x.WarnApart()
-		x.Header(q.Columns...)
-		held := mem.NewAccount(x.Graph.Budget, "rows of the statement")
-		defer held.Release()
-		o := plain.Options{Params: x.Params, Grow: held.Add}
-		err = q.Run(ctx, s, o, func(row []any) error {
-			if err := cells(row); err != nil {
-				return err
-			}
-			x.Row(row...)
-			return x.Err()
-		})
-		return placed(err, src, from)
+	run := func(ctx context.Context) error { return answer(ctx, x, root, q) }
+	if x.Mode == lang.ModeExplain {
+		return &exec.Plan{Root: root}, explain(x, root, q)
+	}
+	return &exec.Plan{Root: root, Run: func(ctx context.Context) error {
+		return placed(run(ctx), src, from)
 	}}, nil
+}
+
+// answer runs a statement.
+func answer(ctx context.Context, x *exec.Execution, root *exec.Operator,
+	q *plain.Query) (err error) {
+	s := newStore(ctx, x, root)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	x.WarnApart()
+	x.Header(q.Columns...)
+	held := mem.NewAccount(x.Graph.Budget, "rows of the statement")
+	defer held.Release()
+	lists := newSource(s, &held)
+	defer lists.Close()
+	var steps []engine.Step
+	var ops []*exec.Operator
+	o := plain.Options{Params: x.Params, Grow: lists.Grow, Engine: &engine.Engine{Source: lists,
+		Tell: func(of []engine.Step) {
+			steps = append(steps, of...)
+			ops = append(ops, operators(x, root, of)...)
+		}}}
+	err = q.Run(ctx, s, o, func(row []any) error {
+		if err := cells(row); err != nil {
+			return err
+		}
+		x.Row(row...)
+		return x.Err()
+	})
+	for i, op := range ops {
+		op.Emit(int(steps[i].Out()), 0)
+	}
+	return err
+}
+
+// operators puts the steps of the engine below the last operator.
+func operators(x *exec.Execution, root *exec.Operator, steps []engine.Step) (out []*exec.Operator) {
+	for i, s := range steps {
+		op := x.Operator(s.Name, s.Detail, s.Rows, -1)
+		if i > 0 {
+			op.Inputs = []*exec.Operator{out[i-1]}
+		}
+		out = append(out, op)
+	}
+	root.Detail = "groups, sorts and returns"
+	root.Inputs = append(root.Inputs, out[len(out)-1])
+	return out
+}
+
+// explain plans a statement without running it. It reads the lists of which sizes are estimated.
+func explain(x *exec.Execution, root *exec.Operator, q *plain.Query) (err error) {
+	ctx := context.Background()
+	s := newStore(ctx, x, root)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	held := mem.NewAccount(x.Graph.Budget, "rows of the statement")
+	defer held.Release()
+	lists := newSource(s, &held)
+	defer lists.Close()
+	return q.Plan(ctx, s, plain.Options{Params: x.Params, Grow: lists.Grow, Engine: &engine.Engine{Source: lists,
+		Tell: func(of []engine.Step) {
+			x.PlanRead = true
+			operators(x, root, of)
+		}}})
 }
 
 // cells makes of values what renderers take: all but numbers, strings and null become text.

@@ -1,0 +1,403 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/eval"
+	"gdb/shell/cypher/value"
+	"gdb/shell/cypher/vector"
+)
+
+// aggregate is the state of an aggregate of all groups.
+type aggregate interface {
+	// add takes the rows of a batch, of which row i is of group groups[i].
+	add(b *batch, groups []int32, n int) error
+	// merge takes the groups of another, which is of the same type: group i becomes to[i].
+	merge(other aggregate, to []int32) error
+	// result returns the value of a group; of a new one, that of no rows.
+	result(group int32) (any, error)
+}
+
+// counts reports whether an aggregate can take a row as often as its batch says without taking it
+// again and again.
+func counts(c *ast.Call) bool {
+	switch c.Name {
+	case "count", "min", "max":
+		return true
+	case "sum", "avg":
+		return !c.Distinct
+	}
+	return false
+}
+
+func newAggregate(c *ast.Call, env *vector.Env) aggregate {
+	switch {
+	case c.Star:
+		return &counting{}
+	case c.Name == "count" && c.Distinct:
+		return &distinct{x: c.Args[0], env: env, seen: map[string]bool{}}
+	case c.Name == "count":
+		return &counting{x: c.Args[0], env: env}
+	case (c.Name == "sum" || c.Name == "avg") && !c.Distinct:
+		return &summing{call: c, env: env}
+	case c.Name == "min" || c.Name == "max":
+		return &extreme{call: c, env: env}
+	}
+	return &rowwise{call: c, env: env}
+}
+
+// room makes s long enough for a group.
+func room[T any](s []T, group int32) []T {
+	for int(group) >= len(s) {
+		s = append(s, *new(T))
+	}
+	return s
+}
+
+// counting is count(*) and count(x).
+type counting struct {
+	x   ast.Expr
+	env *vector.Env
+	n   []int64
+}
+
+func (a *counting) add(b *batch, groups []int32, n int) error {
+	if n > 0 {
+		a.n = room(a.n, int32(n-1))
+	}
+	if a.x == nil {
+		for i, g := range groups {
+			if a.n[g] += b.times[i]; a.n[g] < 0 {
+				return errMany
+			}
+		}
+		return nil
+	}
+	v, err := a.env.Eval(a.x, b)
+	if err != nil {
+		return err
+	}
+	for i, g := range groups {
+		if !v.IsNull(i) {
+			if a.n[g] += b.times[i]; a.n[g] < 0 {
+				return errMany
+			}
+		}
+	}
+	return nil
+}
+
+func (a *counting) merge(other aggregate, to []int32) error {
+	for i, n := range other.(*counting).n {
+		g := to[i]
+		a.n = room(a.n, g)
+		if a.n[g] += n; a.n[g] < 0 {
+			return errMany
+		}
+	}
+	return nil
+}
+
+func (a *counting) result(g int32) (any, error) {
+	a.n = room(a.n, g)
+	return a.n[g], nil
+}
+
+// distinct is count(DISTINCT x).
+type distinct struct {
+	x     ast.Expr
+	env   *vector.Env
+	nodes *table // of group and node
+	seen  map[string]bool
+	of    []seen
+	n     []int64
+	key   []byte
+}
+
+// seen is a value that a group has.
+type seen struct {
+	group int32
+	node  uint32
+	key   string
+}
+
+// seenBytes is the memory of a value that a group has.
+const seenBytes = 80
+
+func (a *distinct) add(b *batch, groups []int32, n int) error {
+	v, err := a.env.Eval(a.x, b)
+	if err != nil {
+		return err
+	}
+	had := len(a.of)
+	for i, g := range groups {
+		switch {
+		case v.IsNull(i):
+		case v.Kind == vector.Node:
+			a.node(g, v.Nodes[i])
+		default:
+			a.key = value.Key(a.key[:0], v.At(i))
+			a.text(g, string(a.key))
+		}
+	}
+	return a.env.Row.Grow(seenBytes * int64(len(a.of)-had))
+}
+
+func (a *distinct) node(g int32, v uint32) {
+	if a.nodes == nil {
+		a.nodes = newTable()
+	}
+	if _, isNew := a.nodes.group(uint64(g)<<32|uint64(v), 0); isNew {
+		a.of = append(a.of, seen{group: g, node: v})
+		a.n = room(a.n, g)
+		a.n[g]++
+	}
+}
+
+func (a *distinct) text(g int32, key string) {
+	at := string([]byte{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}) + key
+	if !a.seen[at] {
+		a.seen[at] = true
+		a.of = append(a.of, seen{group: g, key: key})
+		a.n = room(a.n, g)
+		a.n[g]++
+	}
+}
+
+func (a *distinct) merge(other aggregate, to []int32) error {
+	for _, s := range other.(*distinct).of {
+		if s.key != "" {
+			a.text(to[s.group], s.key)
+		} else {
+			a.node(to[s.group], s.node)
+		}
+	}
+	return nil
+}
+
+func (a *distinct) result(g int32) (any, error) {
+	a.n = room(a.n, g)
+	return a.n[g], nil
+}
+
+// summing is sum and avg. Integers are added as such. Floats are added with what rounding loses
+// (Neumaier), so that the sum does not depend on the order of rows.
+type summing struct {
+	call *ast.Call
+	env  *vector.Env
+	of   []sum
+}
+
+type sum struct {
+	n           int64 // of all values
+	ints        int64
+	float, lost float64
+	isFloat     bool
+	rest        any // the sum of durations
+}
+
+func (a *summing) add(b *batch, groups []int32, n int) error {
+	v, err := a.env.Eval(a.call.Args[0], b)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		a.of = room(a.of, int32(n-1))
+	}
+	for i, g := range groups {
+		if v.IsNull(i) {
+			continue
+		}
+		s := &a.of[g]
+		s.n += b.times[i]
+		switch x := v.At(i).(type) {
+		case int64:
+			err = a.int(s, x, b.times[i])
+		case float64:
+			s.isFloat = true
+			s.add(x * float64(b.times[i]))
+		case value.Temporal:
+			for range b.times[i] {
+				if s.rest, err = eval.Plus(a.call, s.rest, x); err != nil {
+					break
+				}
+			}
+		default:
+			err = eval.TypeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(x))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sum) add(x float64) {
+	t := s.float + x
+	if math.Abs(s.float) >= math.Abs(x) {
+		s.lost += (s.float - t) + x
+	} else {
+		s.lost += (x - t) + s.float
+	}
+	s.float = t
+}
+
+// int adds an integer some times.
+func (a *summing) int(s *sum, x, times int64) error {
+	hi, lo := bits.Mul64(uint64(max(x, -x)), uint64(times))
+	product := int64(lo)
+	if x < 0 {
+		product = -product
+	}
+	total := s.ints + product
+	if hi != 0 || lo > math.MaxInt64 || (total > s.ints) != (product > 0) && product != 0 {
+		return ast.Errorf(a.call.Pos(), "ArithmeticError", "IntegerOverflow",
+			"the sum does not fit an integer of 64 bits: add toFloat of the values")
+	}
+	s.ints = total
+	return nil
+}
+
+func (a *summing) merge(other aggregate, to []int32) error {
+	for i, o := range other.(*summing).of {
+		a.of = room(a.of, to[i])
+		s := &a.of[to[i]]
+		s.n += o.n
+		s.isFloat = s.isFloat || o.isFloat
+		s.add(o.float)
+		s.lost += o.lost
+		err := a.int(s, o.ints, 1)
+		if err == nil && o.rest != nil {
+			s.rest, err = eval.Plus(a.call, s.rest, o.rest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *summing) result(g int32) (any, error) {
+	a.of = room(a.of, g)
+	s := &a.of[g]
+	var total any = s.ints
+	if s.isFloat {
+		total = float64(s.ints) + s.float + finite(s.lost)
+	}
+	if s.rest != nil {
+		total = s.rest
+		if s.ints != 0 || s.isFloat {
+			return eval.Plus(a.call, s.rest, total)
+		}
+	}
+	if a.call.Name == "avg" {
+		if s.n == 0 {
+			return nil, nil
+		}
+		return eval.Divide(a.call, total, float64(s.n))
+	}
+	return total, nil
+}
+
+// finite returns 0 for what rounding loses where a sum has no bounds.
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}
+
+// extreme is min and max.
+type extreme struct {
+	call *ast.Call
+	env  *vector.Env
+	best []any
+}
+
+func (a *extreme) add(b *batch, groups []int32, n int) error {
+	v, err := a.env.Eval(a.call.Args[0], b)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		a.best = room(a.best, int32(n-1))
+	}
+	for i, g := range groups {
+		if !v.IsNull(i) {
+			a.take(g, v.At(i))
+		}
+	}
+	return nil
+}
+
+func (a *extreme) take(g int32, v any) {
+	if a.best[g] == nil {
+		a.best[g] = v
+		return
+	}
+	if c := value.Order(v, a.best[g]); c < 0 && a.call.Name == "min" || c > 0 && a.call.Name == "max" {
+		a.best[g] = v
+	}
+}
+
+func (a *extreme) merge(other aggregate, to []int32) error {
+	for i, v := range other.(*extreme).best {
+		if v != nil {
+			a.best = room(a.best, to[i])
+			a.take(to[i], v)
+		}
+	}
+	return nil
+}
+
+func (a *extreme) result(g int32) (any, error) {
+	a.best = room(a.best, g)
+	return a.best[g], nil
+}
+
+// rowwise is what package eval computes row by row. A statement that has one runs in one thread.
+type rowwise struct {
+	call *ast.Call
+	env  *vector.Env
+	of   []*eval.Aggregate
+}
+
+func (a *rowwise) add(b *batch, groups []int32, n int) error {
+	a.env.Rows.Lock()
+	defer a.env.Rows.Unlock()
+	for i, g := range groups {
+		a.of = room(a.of, g)
+		if a.of[g] == nil {
+			a.of[g] = a.env.Row.NewAggregate(a.call)
+		}
+		s := b.Scope(i)
+		for range b.times[i] {
+			if err := a.of[g].Add(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *rowwise) merge(other aggregate, to []int32) error {
+	for i, of := range other.(*rowwise).of {
+		a.of = room(a.of, to[i])
+		if a.of[to[i]] != nil && of != nil {
+			return fmt.Errorf("%s of one group in two threads", a.call.Name)
+		}
+		a.of[to[i]] = of
+	}
+	return nil
+}
+
+func (a *rowwise) result(g int32) (any, error) {
+	a.of = room(a.of, g)
+	if a.of[g] == nil {
+		a.of[g] = a.env.Row.NewAggregate(a.call)
+	}
+	return a.of[g].Result()
+}

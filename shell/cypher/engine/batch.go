@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"gdb/shell/cypher/eval"
+	"gdb/shell/cypher/value"
+	"gdb/shell/cypher/vector"
+)
+
+// batchRows is how many rows operators hand on at once.
+const batchRows = 2048
+
+// batch is rows of matches: the nodes and entries that are still wanted of each, and how often each
+// counts.
+type batch struct {
+	p     *pattern
+	src   Source
+	n     int
+	nodes [][]uint32 // by number of the node; nil where it is not there
+	ents  [][]uint32 // entries of lists, by number of the relationship
+	times []int64
+}
+
+// Len returns the number of rows.
+func (b *batch) Len() int { return b.n }
+
+// Vector returns a node.
+func (b *batch) Vector(name string) *vector.Vector {
+	i, ok := b.p.byName[name]
+	if !ok || b.nodes[i] == nil {
+		return nil
+	}
+	return &vector.Vector{Kind: vector.Node, Nodes: b.nodes[i][:b.n], G: b.src}
+}
+
+// Scope returns the variables of a row that are still kept.
+func (b *batch) Scope(row int) *eval.Scope {
+	var s *eval.Scope
+	for i, n := range b.p.nodes {
+		if b.nodes[i] != nil {
+			s = s.With(n.name, value.Node{ID: int64(b.nodes[i][row]), G: b.src})
+		}
+	}
+	for i, r := range b.p.rels {
+		if b.ents[i] != nil {
+			s = s.With(r.name, b.rel(i, row))
+		}
+	}
+	return s
+}
+
+// rel returns a relationship of a row.
+func (b *batch) rel(i, row int) value.Rel {
+	id := b.identity(i, row)
+	return b.src.Rel(id.from, id.to, id.typ, id.number)
+}
+
+// identity returns what tells a relationship of a row from others.
+func (b *batch) identity(i, row int) identity {
+	r := b.p.rels[i]
+	return r.identityOf(b.ents[i][row], b.nodes[r.owner][row], b.src.Undirected())
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Step is a line of a plan: what a step does, and how many rows it hands on, by estimate and, once
+// it has run, by count.
+type Step struct {
+	Name, Detail string
+	Rows         float64
+	Out          func() int64
+}
+
+// explain returns the steps of the plan, in the order in which they run.
+func (pl *plan) explain() (out []Step) {
+	for i, s := range pl.steps {
+		name := "scan"
+		detail := pl.p.shown(s.node)
+		switch {
+		case len(s.legs) > 1:
+			name = "intersect"
+		case len(s.legs) == 1:
+			name = "hop"
+		case pl.p.nodes[s.node].anchored:
+			name = "find"
+		case i > 0:
+			name = "all"
+		}
+		var by []string
+		for _, r := range s.legs {
+			by = append(by, pl.p.arrow(r))
+		}
+		if len(by) > 0 {
+			detail = strings.Join(by, ", ")
+		}
+		out = append(out, Step{name, detail, s.rows, s.found.Load})
+		for _, f := range s.factors {
+			out = append(out, Step{"count", pl.p.counted(f), s.rows, s.out.Load})
+		}
+	}
+	return out
+}
+
+// shown returns a node as a statement writes it.
+func (p *pattern) shown(i int) string {
+	n := p.nodes[i]
+	out := "("
+	if n.named {
+		out += n.name
+	}
+	for _, l := range n.labels {
+		out += ":" + l
+	}
+	return out + ")"
+}
+
+// arrow returns a relationship as a statement writes it, from its owner on.
+func (p *pattern) arrow(r *rel) string {
+	in := ""
+	if len(r.types) > 0 {
+		in = "[:" + strings.Join(r.types, "|") + "]"
+	}
+	form := "-%s-"
+	switch {
+	case r.undirected:
+	case r.owner == r.from:
+		form = "-%s->"
+	default:
+		form = "<-%s-"
+	}
+	return p.shown(r.owner) + fmt.Sprintf(form, in) + p.shown(r.other())
+}
+
+// counted returns what a factor counts.
+func (p *pattern) counted(f *factor) string {
+	var out []string
+	for _, r := range f.legs {
+		out = append(out, p.arrow(r))
+	}
+	if f.twin != nil {
+		out = append(out, p.counted(f.twin))
+	}
+	for _, part := range f.parts {
+		out = append(out, p.counted(part))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,481 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/vector"
+)
+
+// step binds one more node of the pattern.
+type step struct {
+	node int
+	// legs are relationships to nodes that are bound before, the longest bound first. There are
+	// none for a node at which a part of the pattern begins.
+	legs      []*rel
+	conflicts [][2]int // relationships that must not be the same
+	cross     []*condition
+	factors   []*factor
+	// keep are nodes and relationships of earlier steps that are wanted after this one.
+	keepNodes, keepRels []int
+	// rows is the estimate of the rows that the step hands on.
+	rows float64
+	// found and out count the rows before and after what factors drop.
+	found, out atomic.Int64
+}
+
+// plan is how matches of a pattern are found.
+type plan struct {
+	p     *pattern
+	src   Source
+	steps []*step
+	empty bool // nothing can match
+}
+
+// resolve finds out which nodes variables may be. It returns false if the source cannot tell.
+func (p *pattern) resolve(ctx context.Context, env *vector.Env, src Source) (bool, error) {
+	for _, n := range p.nodes {
+		set, ok := src.Labeled(n.labels)
+		if !ok {
+			return false, nil
+		}
+		n.set = set
+	}
+	for range p.rels { // what one narrows may narrow others
+		for _, r := range p.rels {
+			p.narrow(r, src)
+		}
+	}
+	for _, n := range p.nodes {
+		if err := n.find(ctx, env, src); err != nil {
+			return false, err
+		}
+		if len(n.filters) == 0 {
+			continue
+		}
+		var err error
+		if n.check, err = newCheck(n, src); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// narrow leaves out nodes that have no edge of a relationship, and types of edges that join no
+// nodes which its ends may be.
+func (p *pattern) narrow(r *rel, src Source) {
+	x, y := p.nodes[r.from], p.nodes[r.to]
+	if r.undirected || src.Undirected() {
+		both := Union(x.set, y.set)
+		r.types = src.Types(r.types, both, both)
+	} else {
+		r.types = src.Types(r.types, x.set, y.set)
+	}
+	from, to := src.Ends(r.types)
+	if r.undirected || src.Undirected() {
+		from = Union(from, to)
+		to = from
+	}
+	if x.outer || !r.outer {
+		x.set = x.set.and(from)
+	}
+	if y.outer || !r.outer {
+		y.set = y.set.and(to)
+	}
+}
+
+// find looks a node up by an equation with a constant.
+func (n *node) find(ctx context.Context, env *vector.Env, src Source) error {
+	for _, x := range n.filters {
+		c, ok := x.(*ast.Compare)
+		if !ok || len(c.Ops) != 1 || c.Ops[0] != "=" {
+			continue
+		}
+		for i := range 2 {
+			prop, ok := c.Xs[i].(*ast.Prop)
+			if !ok || !vector.Constant(c.Xs[1-i]) {
+				continue
+			}
+			if of, ok := prop.Of.(*ast.Var); !ok || of.Name != n.name {
+				continue
+			}
+			v, err := env.Row.Eval(c.Xs[1-i], nil)
+			if err != nil {
+				return nil // whatever matches all else meets the mistake again
+			}
+			nodes, ok, err := src.Find(ctx, n.labels, prop.Key, v)
+			if err != nil {
+				return err
+			}
+			if ok {
+				n.anchor, n.anchored = nodes, true
+			}
+		}
+	}
+	return n.pick(env, src)
+}
+
+// pick computes the conditions of the only values that a node can have.
+func (n *node) pick(env *vector.Env, src Source) error {
+	if !n.anchored {
+		return nil
+	}
+	rows := &column{name: n.name, v: vector.Vector{Kind: vector.Node, Nodes: n.anchor, G: src}}
+	keep := make([]bool, len(n.anchor))
+	for _, x := range n.filters {
+		if err := env.Filter(x, rows, keep); err != nil {
+			return err
+		}
+		i := 0
+		rows.v.Nodes = slices.DeleteFunc(rows.v.Nodes, func(uint32) bool { i++; return !keep[i-1] })
+	}
+	n.anchor, n.filters = rows.v.Nodes, nil
+	return nil
+}
+
+// size estimates how many values a node has.
+func (n *node) size(env *vector.Env) (float64, error) {
+	if n.anchored {
+		return float64(len(n.anchor)), nil
+	}
+	size := float64(n.set.Len())
+	if n.check == nil {
+		return size, nil
+	}
+	share, err := n.check.share(env)
+	return size * share, err
+}
+
+// load gets the lists of a relationship as it is followed from owner; false if there is no memory.
+func (pl *plan) load(ctx context.Context, r *rel, owner int) (bool, error) {
+	r.owner, r.side = owner, ast.Out
+	switch {
+	case r.undirected || pl.src.Undirected():
+		r.side = ast.Both
+	case owner == r.to:
+		r.side = ast.In
+	}
+	var err error
+	r.lists, err = pl.src.Lists(ctx, r.side, r.types)
+	return r.lists != nil, err
+}
+
+// makePlan plans a pattern; nil if the source has no memory for its lists.
+func makePlan(ctx context.Context, p *pattern, env *vector.Env, src Source) (*plan, error) {
+	pl := &plan{p: p, src: src}
+	ok, err := p.resolve(ctx, env, src)
+	if !ok || err != nil {
+		return nil, err
+	}
+	for _, r := range p.rels { // to know how long lists are, and whether edges are loops
+		if ok, err := pl.load(ctx, r, r.to); !ok || err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range p.cross {
+		if c.edge != nil {
+			all := everything(src.Nodes())
+			c.edge.types = src.Types(c.edge.types, all, all)
+			if ok, err := pl.load(ctx, c.edge, c.edge.to); !ok || err != nil {
+				return nil, err
+			}
+		}
+	}
+	factors, err := pl.cheapest(ctx, env)
+	if err != nil || factors == nil || pl.steps == nil {
+		return nil, err
+	}
+	pl.place(factors)
+	pl.live()
+	return pl, nil
+}
+
+// errOuter says that an OPTIONAL MATCH cannot be counted by a factor.
+var errOuter = errors.New("an outer join")
+
+// cheapest plans with and without factors of several legs, and keeps the cheaper plan.
+func (pl *plan) cheapest(ctx context.Context, env *vector.Env) (factors []*factor, err error) {
+	var costs [2]float64
+	for i, joins := range []bool{false, true, false} {
+		if i == 2 && costs[1] < costs[0] {
+			break
+		}
+		for _, n := range pl.p.nodes {
+			n.gone = false
+		}
+		pl.steps = nil
+		if factors, err = pl.eliminate(ctx, env, joins); err != nil || factors == nil {
+			return nil, err
+		}
+		cost, err := pl.order(ctx, env)
+		if err != nil || pl.steps == nil {
+			return nil, err
+		}
+		if i < 2 {
+			costs[i] = cost + pl.counting(factors)
+		}
+	}
+	return factors, nil
+}
+
+// counting estimates what factors of several legs cost.
+func (pl *plan) counting(factors []*factor) (cost float64) {
+	for _, f := range factors {
+		if len(f.legs)+len(f.minus) < 2 {
+			continue
+		}
+		rows := 0.0
+		for _, s := range pl.steps {
+			if slices.Contains(f.wants(), s.node) {
+				rows = math.Max(rows, s.rows)
+			}
+		}
+		cost += rows * pl.shortest(f.legs)
+	}
+	return cost
+}
+
+// shortest returns the length of the shortest list that relationships have on average.
+func (pl *plan) shortest(rels []*rel) float64 {
+	least := math.Inf(1)
+	for _, r := range rels {
+		ends := math.Max(1, float64(pl.p.nodes[r.owner].set.Len()))
+		least = math.Min(least, float64(len(r.lists.Nbr))/ends)
+	}
+	return least
+}
+
+// order chooses in which order nodes are bound: from each node on, it takes the node next that
+// leads to the fewest rows, and keeps the order with the least sum of rows.
+func (pl *plan) order(ctx context.Context, env *vector.Env) (float64, error) {
+	sizes := make([]float64, len(pl.p.nodes))
+	var core []int
+	for i, n := range pl.p.nodes {
+		if n.gone {
+			continue
+		}
+		if n.outer {
+			return 0, errOuter
+		}
+		core = append(core, i)
+		var err error
+		if sizes[i], err = n.size(env); err != nil {
+			return 0, err
+		}
+	}
+	best, least := []int(nil), math.Inf(1)
+	for _, first := range core {
+		if seq, cost := pl.greedy(first, core, sizes); cost < least {
+			best, least = seq, cost
+		}
+	}
+	rows := 1.0
+	for i, v := range best {
+		s := &step{node: v}
+		rows, _ = pl.extend(best[:i], v, rows, sizes)
+		s.rows = rows
+		for _, u := range best[:i] {
+			for _, r := range pl.p.rels {
+				if r.from == u && r.to == v || r.from == v && r.to == u {
+					if ok, err := pl.load(ctx, r, u); !ok || err != nil {
+						pl.steps = nil
+						return 0, err
+					}
+					s.legs = append(s.legs, r)
+				}
+			}
+		}
+		pl.steps = append(pl.steps, s)
+	}
+	return least, nil
+}
+
+func (pl *plan) greedy(first int, core []int, sizes []float64) (seq []int, cost float64) {
+	seq = []int{first}
+	rows := sizes[first]
+	cost = rows
+	for len(seq) < len(core) {
+		next, least, price := -1, math.Inf(1), 0.0
+		for _, v := range core {
+			if slices.Contains(seq, v) {
+				continue
+			}
+			if n, c := pl.extend(seq, v, rows, sizes); next < 0 || n+c < least+price {
+				next, least, price = v, n, c
+			}
+		}
+		seq, rows = append(seq, next), least
+		cost += rows + price
+	}
+	return seq, cost
+}
+
+// extend estimates the rows after one more node, and how many entries of lists it looks at.
+func (pl *plan) extend(bound []int, v int, rows float64, sizes []float64) (out, cost float64) {
+	all := math.Max(1, float64(pl.p.nodes[v].set.Len()))
+	if len(bound) == 0 {
+		return sizes[v], all
+	}
+	out = rows * sizes[v]
+	shortest := all
+	for _, r := range pl.p.rels {
+		from := r.from
+		if from == v {
+			from = r.to
+		}
+		if (r.from == v || r.to == v) && slices.Contains(bound, from) {
+			// Edges are spread evenly over the nodes at both ends.
+			ends := math.Max(1, float64(pl.p.nodes[from].set.Len()))
+			each := float64(len(r.lists.Nbr)) / ends
+			out *= math.Min(1, each/all)
+			shortest = math.Min(shortest, each)
+		}
+	}
+	return out, rows * shortest
+}
+
+// place gives conditions, conflicts and factors to the first steps that have all they need.
+func (pl *plan) place(factors []*factor) {
+	at := map[int]int{} // node to step
+	for i, s := range pl.steps {
+		at[s.node] = i
+	}
+	latest := func(nodes ...int) (step int) {
+		for _, n := range nodes {
+			step = max(step, at[n])
+		}
+		return step
+	}
+	for _, c := range pl.p.cross {
+		if !slices.ContainsFunc(c.nodes, func(n int) bool { return pl.p.nodes[n].gone }) {
+			s := pl.steps[latest(c.nodes...)]
+			s.cross = append(s.cross, c)
+		}
+	}
+	for i, a := range pl.p.rels {
+		for j, b := range pl.p.rels[:i] {
+			if pl.p.isGone(a) || pl.p.isGone(b) || !pl.p.mayEqual(a, b, pl.src.Undirected()) {
+				continue
+			}
+			s := pl.steps[latest(a.from, a.to, b.from, b.to)]
+			s.conflicts = append(s.conflicts, [2]int{i, j})
+		}
+	}
+	for _, f := range factors {
+		slices.SortStableFunc(f.legs, func(a, b *rel) int { return at[a.owner] - at[b.owner] })
+		s := pl.steps[latest(f.wants()...)]
+		s.factors = append(s.factors, f)
+	}
+}
+
+// isGone reports whether a relationship is counted by a factor.
+func (p *pattern) isGone(r *rel) bool { return p.nodes[r.from].gone || p.nodes[r.to].gone }
+
+// wants returns the nodes that a factor needs.
+func (f *factor) wants() (out []int) {
+	for _, r := range append(slices.Clone(f.legs), f.minus...) {
+		out = append(out, r.owner)
+	}
+	out = append(out, f.unlike...)
+	for _, q := range f.used {
+		out = append(out, q.from, q.to)
+	}
+	return out
+}
+
+// live finds which nodes and relationships each step must keep of earlier ones.
+func (pl *plan) live() {
+	nodes, rels := map[int]bool{}, map[int]bool{}
+	for i, n := range pl.p.nodes {
+		nodes[i] = n.needed
+	}
+	for i, r := range pl.p.rels {
+		if rels[i] = r.needed; r.needed {
+			nodes[r.from], nodes[r.to] = true, true
+		}
+	}
+	for _, c := range pl.p.last {
+		for _, n := range c.nodes {
+			nodes[n] = true
+		}
+		for _, r := range c.rels {
+			rels[r] = true
+		}
+	}
+	for k := len(pl.steps) - 1; k >= 0; k-- {
+		s := pl.steps[k]
+		for _, c := range s.cross {
+			for _, n := range c.nodes {
+				nodes[n] = true
+			}
+			for _, r := range c.rels {
+				rels[r] = true
+			}
+		}
+		for _, c := range s.conflicts {
+			told := false // by entries, not by ends alone
+			for _, i := range c {
+				r := pl.p.rels[i]
+				nodes[r.from], nodes[r.to] = true, true
+				told = told || r.lists.Num != nil || r.lists.Typ != nil
+			}
+			if told {
+				rels[c[0]], rels[c[1]] = true, true
+			}
+		}
+		for _, f := range s.factors {
+			for _, n := range f.wants() {
+				nodes[n] = true
+			}
+		}
+		bound := pl.steps[:k+1]
+		for i, is := range nodes {
+			if is && slices.ContainsFunc(bound, func(s *step) bool { return s.node == i }) {
+				s.keepNodes = append(s.keepNodes, i)
+			}
+		}
+		for i, is := range rels {
+			if is && slices.ContainsFunc(bound, func(s *step) bool {
+				return slices.Contains(s.legs, pl.p.rels[i])
+			}) {
+				s.keepRels = append(s.keepRels, i)
+			}
+		}
+		for _, r := range s.legs {
+			nodes[r.owner] = true
+		}
+		slices.Sort(s.keepNodes)
+		slices.Sort(s.keepRels)
+	}
+}
+
+// eliminate turns nodes that are only counted into factors. Nothing may want their values, and what
+// is left must hang together. Without joins, each has one leg. It returns the factors of nodes that
+// are left; nil if there is no memory for lists.
+func (pl *plan) eliminate(ctx context.Context, env *vector.Env, joins bool) ([]*factor, error) {
+	e := &eliminator{plan: pl, joins: joins, of: map[int][]*factor{}, depth: map[int]int{},
+		fixed: map[int]bool{}}
+	for {
+		v, err := e.next(env)
+		if err != nil {
+			return nil, err
+		}
+		if v < 0 {
+			break
+		}
+		if ok, err := e.take(ctx, v); !ok || err != nil {
+			return nil, err
+		}
+	}
+	out := []*factor{}
+	for v, n := range pl.p.nodes {
+		if !n.gone {
+			out = append(out, e.of[v]...)
+		}
+	}
+	return out, nil
+}

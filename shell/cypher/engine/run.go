@@ -1,0 +1,435 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/bits"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gdb/internal/bug"
+	"gdb/shell/cypher/vector"
+)
+
+// morselNodes is how many first nodes a thread takes at once.
+const morselNodes = 1024
+
+// sink takes batches of matches, of one thread.
+type sink interface {
+	// take takes the rows of a part of the first nodes; parts are numbered in their order.
+	take(part int, b *batch) error
+}
+
+// run runs a plan on some threads, each with a sink of its own.
+func (pl *plan) run(ctx context.Context, env *vector.Env, threads int,
+	newSink func() sink, done func(part int)) error {
+	if pl.empty || len(pl.steps) == 0 {
+		return nil
+	}
+	parts := pl.parts()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(max(threads, 1), max(len(parts), 1)) {
+		w := pl.newWorker(ctx, env, newSink())
+		wait.Go(func() {
+			defer bug.Catch()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(parts) || ctx.Err() != nil {
+					return
+				}
+				if err := w.part(i, parts[i]); err != nil {
+					cancel(err)
+				}
+				done(i)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+// parts returns the first nodes, in parts.
+func (pl *plan) parts() (out [][]uint32) {
+	n := pl.p.nodes[pl.steps[0].node]
+	if n.anchored {
+		return [][]uint32{n.anchor}
+	}
+	for _, r := range n.set.split(morselNodes) {
+		nodes := make([]uint32, 0, r.End-r.From)
+		for v := r.From; v < r.End; v++ {
+			nodes = append(nodes, v)
+		}
+		out = append(out, nodes)
+	}
+	return out
+}
+
+// worker runs the steps of a plan in one thread. Each step has one batch, which it fills and hands
+// on.
+type worker struct {
+	*plan
+	ctx    context.Context
+	env    *vector.Env
+	sink   sink
+	number int // of the part
+	outs   []*batch
+	from   [][]int32  // rows of the batch before, of each step's rows
+	found  [][]uint32 // the new node of each step's rows
+	ents   [][][]uint32
+	marks  []*mark
+	count  *counter
+	keep   []bool
+	common []uint32
+	at     []uint32 // entries of legs
+}
+
+func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker {
+	w := &worker{plan: pl, ctx: ctx, env: env, sink: s, keep: make([]bool, batchRows),
+		at:    make([]uint32, len(pl.p.rels)),
+		count: &counter{p: pl.p, env: env, nodes: pl.src.Nodes(), marks: map[*factor]*mark{}}}
+	for _, st := range pl.steps {
+		w.outs = append(w.outs, pl.newBatch(st))
+		w.from = append(w.from, make([]int32, 0, batchRows))
+		w.found = append(w.found, make([]uint32, 0, batchRows))
+		w.ents = append(w.ents, make([][]uint32, len(st.legs)))
+		w.marks = append(w.marks, &mark{bits: make([]uint64, pl.markWords(st))})
+	}
+	return w
+}
+
+// newBatch returns a batch for what a step keeps.
+func (pl *plan) newBatch(s *step) *batch {
+	b := &batch{p: pl.p, src: pl.src, nodes: make([][]uint32, len(pl.p.nodes)),
+		ents: make([][]uint32, len(pl.p.rels)), times: make([]int64, batchRows)}
+	for _, i := range s.keepNodes {
+		b.nodes[i] = make([]uint32, batchRows)
+	}
+	for _, i := range s.keepRels {
+		b.ents[i] = make([]uint32, batchRows)
+	}
+	return b
+}
+
+// markWords returns how many words of bits a step marks lists in.
+func (pl *plan) markWords(s *step) uint64 {
+	if len(s.legs) < 2 {
+		return 0
+	}
+	return pl.src.Nodes()/64 + 1
+}
+
+// part finds the matches that begin at some nodes.
+func (w *worker) part(number int, nodes []uint32) error {
+	w.number = number
+	for _, v := range nodes {
+		if err := w.try(0, nil, 0, v); err != nil {
+			return err
+		}
+	}
+	return w.flush(0, nil)
+}
+
+// try adds a row for a value of the node of step k, if it may have it.
+func (w *worker) try(k int, in *batch, row int, v uint32) error {
+	n := w.p.nodes[w.steps[k].node]
+	if ok, err := n.passes(w.env, v); err != nil || !ok {
+		return err
+	}
+	if n.anchored && !slices.Contains(n.anchor, v) {
+		return nil
+	}
+	return w.add(k, in, row, v)
+}
+
+func (w *worker) add(k int, in *batch, row int, v uint32) error {
+	w.from[k] = append(w.from[k], int32(row))
+	w.found[k] = append(w.found[k], v)
+	if len(w.found[k]) == batchRows {
+		return w.flush(k, in)
+	}
+	return nil
+}
+
+// extend finds the values of the node of step k for all rows of the step before.
+func (w *worker) extend(k int, in *batch) error {
+	if k == len(w.steps) {
+		return w.sink.take(w.number, in)
+	}
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	s := w.steps[k]
+	for row := range in.n {
+		var err error
+		switch len(s.legs) {
+		case 0:
+			err = w.all(k, in, row)
+		case 1:
+			err = w.hop(k, in, row)
+		default:
+			err = w.close(k, in, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.flush(k, in)
+}
+
+// all takes all values that the node may have.
+func (w *worker) all(k int, in *batch, row int) error {
+	n := w.p.nodes[w.steps[k].node]
+	if n.anchored {
+		for _, v := range n.anchor {
+			if err := w.try(k, in, row, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, r := range n.set.Ranges {
+		for v := r.From; v < r.End; v++ {
+			if err := w.try(k, in, row, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wantsEntry reports whether the entries of a leg are kept.
+func (s *step) wantsEntry(p *pattern, leg int) bool {
+	return slices.ContainsFunc(s.keepRels, func(i int) bool { return p.rels[i] == s.legs[leg] })
+}
+
+// hop takes the neighbors of a node.
+func (w *worker) hop(k int, in *batch, row int) error {
+	s := w.steps[k]
+	r := s.legs[0]
+	l := r.lists
+	lo, hi := l.Of(in.nodes[r.owner][row])
+	if lo == hi {
+		return nil
+	}
+	n := w.p.nodes[s.node]
+	all := n.check == nil && !n.anchored && n.set.Covers(l.Least, l.Most)
+	entries := s.wantsEntry(w.p, 0)
+	for i := lo; i < hi; i++ {
+		v := l.Nbr[i]
+		if !all {
+			if ok, err := n.passes(w.env, v); err != nil {
+				return err
+			} else if !ok || n.anchored && !slices.Contains(n.anchor, v) {
+				continue
+			}
+		}
+		if entries {
+			w.ents[k][0] = append(w.ents[k][0], i)
+		}
+		if err := w.add(k, in, row, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close takes the nodes that are in the lists of all legs.
+func (w *worker) close(k int, in *batch, row int) error {
+	s := w.steps[k]
+	spans := func(i int) span { return s.legs[i].span(in.nodes[s.legs[i].owner][row]) }
+	w.common = w.marks[k].intersect(spans(0), spans(1), w.common[:0])
+	n := w.p.nodes[s.node]
+	for _, v := range w.common {
+		if ok, err := n.passes(w.env, v); err != nil {
+			return err
+		} else if !ok || n.anchored && !slices.Contains(n.anchor, v) {
+			continue
+		}
+		if err := w.combine(k, in, row, v, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// combine adds a row for each choice of entries of a node in the lists of the legs from the i-th
+// on.
+func (w *worker) combine(k int, in *batch, row int, v uint32, i int) error {
+	s := w.steps[k]
+	if i == len(s.legs) {
+		for j := range s.legs {
+			if s.wantsEntry(w.p, j) {
+				w.ents[k][j] = append(w.ents[k][j], w.at[j])
+			}
+		}
+		return w.add(k, in, row, v)
+	}
+	lo, hi := s.legs[i].lists.Find(in.nodes[s.legs[i].owner][row], v)
+	for e := lo; e < hi; e++ {
+		w.at[i] = e
+		if err := w.combine(k, in, row, v, i+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush makes rows of what step k has found, drops those that do not match, and hands the others
+// on.
+func (w *worker) flush(k int, in *batch) error {
+	s, out := w.steps[k], w.outs[k]
+	from, found := w.from[k], w.found[k]
+	if len(found) == 0 {
+		return nil
+	}
+	out.n = len(found)
+	for _, i := range s.keepNodes {
+		if i == s.node {
+			copy(out.nodes[i], found)
+			continue
+		}
+		src, dst := in.nodes[i], out.nodes[i]
+		for j, f := range from {
+			dst[j] = src[f]
+		}
+	}
+	for _, i := range s.keepRels {
+		leg := slices.Index(s.legs, w.p.rels[i])
+		if leg >= 0 {
+			copy(out.ents[i], w.ents[k][leg])
+			w.ents[k][leg] = w.ents[k][leg][:0]
+			continue
+		}
+		src, dst := in.ents[i], out.ents[i]
+		for j, f := range from {
+			dst[j] = src[f]
+		}
+	}
+	for j, f := range from {
+		out.times[j] = 1
+		if in != nil {
+			out.times[j] = in.times[f]
+		}
+	}
+	w.from[k], w.found[k] = from[:0], found[:0]
+	err := w.drop(s, out)
+	s.out.Add(int64(out.n))
+	if err != nil || out.n == 0 {
+		return err
+	}
+	return w.extend(k+1, out)
+}
+
+// drop takes out the rows that do not match, and multiplies the others with their factors.
+func (w *worker) drop(s *step, b *batch) error {
+	for _, c := range s.conflicts {
+		for i := range b.n {
+			w.keep[i] = !w.same(c, b, i)
+		}
+		b.compact(w.keep)
+	}
+	for _, c := range s.cross {
+		if err := w.filter(c, b); err != nil {
+			return err
+		}
+	}
+	s.found.Add(int64(b.n))
+	for _, f := range s.factors {
+		for i := range b.n {
+			n, err := w.count.count(f, b, i)
+			if err == nil {
+				b.times[i], err = multiply(b.times[i], n)
+			}
+			if err != nil {
+				return err
+			}
+			w.keep[i] = n > 0
+		}
+		b.compact(w.keep)
+	}
+	return nil
+}
+
+// errMany says that a count does not fit.
+var errMany = errors.New("there are more matches than 2^63: count fewer, with WHERE or a LIMIT " +
+	"before it")
+
+func multiply(a, b int64) (int64, error) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi != 0 || lo > math.MaxInt64 {
+		return 0, errMany
+	}
+	return int64(lo), nil
+}
+
+// same reports whether two relationships of a row are one. Entries are kept where ends do not say
+// it.
+func (w *worker) same(c [2]int, b *batch, row int) bool {
+	if b.ents[c[0]] != nil && b.ents[c[1]] != nil {
+		return b.identity(c[0], row) == b.identity(c[1], row)
+	}
+	return w.ends(c[0], b, row) == w.ends(c[1], b, row)
+}
+
+// ends returns the nodes that a relationship leads from and to, the lesser first if edges are
+// undirected.
+func (w *worker) ends(i int, b *batch, row int) Range {
+	r := w.p.rels[i]
+	x, y := b.nodes[r.from][row], b.nodes[r.to][row]
+	if x > y && w.src.Undirected() {
+		x, y = y, x
+	}
+	return Range{x, y}
+}
+
+// filter drops the rows for which a condition is not true.
+func (w *worker) filter(c *condition, b *batch) error {
+	switch {
+	case c.edge != nil:
+		for i := range b.n {
+			lo, hi := c.edge.lists.Find(b.nodes[c.edge.owner][i], b.nodes[c.edge.other()][i])
+			w.keep[i] = (lo < hi) != c.not
+		}
+	case c.unequal:
+		x, y := b.nodes[c.nodes[0]], b.nodes[c.nodes[1]]
+		for i := range b.n {
+			w.keep[i] = x[i] != y[i]
+		}
+	default:
+		if err := w.env.Filter(c.x, b, w.keep[:b.n]); err != nil {
+			return err
+		}
+	}
+	b.compact(w.keep)
+	return nil
+}
+
+// compact keeps the rows that are to be kept.
+func (b *batch) compact(keep []bool) {
+	n := 0
+	for i := range b.n {
+		if !keep[i] {
+			continue
+		}
+		if n != i {
+			for _, col := range b.nodes {
+				if col != nil {
+					col[n] = col[i]
+				}
+			}
+			for _, col := range b.ents {
+				if col != nil {
+					col[n] = col[i]
+				}
+			}
+			b.times[n] = b.times[i]
+		}
+		n++
+	}
+	b.n = n
+}

@@ -1,0 +1,51 @@
+// Package engine runs MATCH of openCypher over vectors of nodes, on several threads: hops are joins
+// over lists in memory, cycles are closed by intersecting lists, and what is only counted is
+// counted without being listed. It takes the clauses that it can run from the front of a statement,
+// and leaves the others to package plain, whose answers it must give.
+package engine
+
+import (
+	"context"
+
+	"gdb/shell/cypher/adjacency"
+	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/value"
+	"gdb/shell/cypher/vector"
+)
+
+// Source is a graph as the engine reads it. Its nodes are 0 … Nodes-1. Other methods than those of
+// value.Entities may be called from several goroutines.
+type Source interface {
+	value.Entities
+	// Nodes returns how many nodes there are.
+	Nodes() uint64
+	// Undirected says that each edge is in the lists of both its ends, which are all the same
+	// relationship.
+	Undirected() bool
+	// Labeled returns the nodes that have all of some labels; false if it cannot tell.
+	Labeled(labels []string) (Set, bool)
+	// Types returns the types of which edges may be that have one of some types, or any if names is
+	// empty, and lead from nodes of one set to nodes of another. Different ones have no edge in
+	// common.
+	Types(names []string, from, to Set) []string
+	// Unique reports whether no two nodes of a set have the same value as a property, and none has
+	// null.
+	Unique(key string, of Set) bool
+	// Ends returns the nodes from which edges of some types may lead, and those to which.
+	Ends(types []string) (from, to Set)
+	// Lists returns the lists of a direction, of edges of some types, or of all if types is empty.
+	// They are nil if there is no memory for them.
+	Lists(ctx context.Context, dir ast.Direction, types []string) (*adjacency.Lists, error)
+	// Rel returns a relationship: number tells it from others with the same ends and type.
+	Rel(from, to uint32, typ uint16, number uint32) value.Rel
+	// Property writes a property of nodes; false if that is to be read node by node.
+	Property(ctx context.Context, nodes *vector.Vector, key string, out *vector.Vector) (bool,
+		error)
+	// Find returns the nodes that may have a value as a property, in order; false if it would have
+	// to look at all.
+	Find(ctx context.Context, labels []string, key string, v any) ([]uint32, bool, error)
+	// Threads returns on how many threads a statement may run.
+	Threads() int
+	// Grow counts memory that is held until the statement ends. Any goroutine may call it.
+	Grow(bytes int64) error
+}

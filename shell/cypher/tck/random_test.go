@@ -1,0 +1,235 @@
+package tck
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gdb/shell/cypher/engine"
+	"gdb/shell/cypher/plain"
+	"gdb/shell/cypher/value"
+)
+
+// randomGraph returns a graph with labels A, B and C, types R, S and T, properties that are null
+// here and there, loops and parallel edges.
+func randomGraph(r *rand.Rand, nodes, edges int) *memory {
+	g := &memory{}
+	for i := range nodes {
+		props := value.Map{"i": int64(i)}
+		if r.IntN(4) > 0 {
+			props["n"] = int64(r.IntN(5))
+		}
+		if r.IntN(3) > 0 {
+			props["f"] = float64(r.IntN(8)) / 2
+		}
+		if r.IntN(5) > 0 {
+			props["s"] = []string{"x", "y", "xy"}[r.IntN(3)]
+		}
+		g.labels = append(g.labels, []string{[]string{"A", "B", "C"}[r.IntN(3)]})
+		g.props = append(g.props, props)
+	}
+	for range edges {
+		from, to := int64(r.IntN(nodes)), int64(r.IntN(nodes))
+		if from == to && r.IntN(3) > 0 {
+			to = (to + 1) % int64(nodes)
+		}
+		g.rels = append(g.rels, value.Rel{ID: int64(len(g.rels)), From: from, To: to,
+			Type: []string{"R", "R", "S", "T"}[r.IntN(4)], G: g})
+		g.of = append(g.of, value.Map{"w": int64(r.IntN(4))})
+	}
+	return g
+}
+
+// statements makes random statements.
+type statements struct {
+	*rand.Rand
+	nodes, rels []string // names that the statement has
+}
+
+func (s *statements) one(of ...string) string { return of[s.IntN(len(of))] }
+
+func (s *statements) node() string {
+	name := ""
+	switch {
+	case len(s.nodes) > 0 && s.IntN(4) == 0:
+		return "(" + s.nodes[s.IntN(len(s.nodes))] + ")"
+	case s.IntN(5) > 0:
+		name = fmt.Sprintf("v%d", len(s.nodes))
+		s.nodes = append(s.nodes, name)
+	}
+	out := name + s.one("", "", ":A", ":B", ":C")
+	if s.IntN(8) == 0 {
+		out += fmt.Sprintf(" {n: %d}", s.IntN(5))
+	}
+	return "(" + out + ")"
+}
+
+func (s *statements) rel() string {
+	in := ""
+	if s.IntN(6) == 0 {
+		in = fmt.Sprintf("r%d", len(s.rels))
+		s.rels = append(s.rels, in)
+	}
+	in += s.one("", ":R", ":R", ":S", ":R|S", ":T")
+	if s.IntN(12) == 0 {
+		in += fmt.Sprintf(" {w: %d}", s.IntN(4))
+	}
+	if in != "" {
+		in = "[" + in + "]"
+	}
+	return s.one("-"+in+"->", "-"+in+"->", "<-"+in+"-", "-"+in+"-")
+}
+
+func (s *statements) path(hops int) string {
+	out := s.node()
+	for range hops {
+		out += s.rel() + s.node()
+	}
+	return out
+}
+
+func (s *statements) property() string {
+	return s.nodes[s.IntN(len(s.nodes))] + "." + s.one("i", "n", "f", "s", "none")
+}
+
+func (s *statements) condition(depth int) string {
+	a, b := s.nodes[s.IntN(len(s.nodes))], s.nodes[s.IntN(len(s.nodes))]
+	switch k := s.IntN(12); {
+	case k < 2 && depth > 0:
+		return "(" + s.condition(depth-1) + s.one(" AND ", " OR ", " XOR ") +
+			s.condition(depth-1) + ")"
+	case k == 2 && depth > 0:
+		return "NOT " + s.condition(depth-1)
+	case k < 5:
+		return a + s.one(" <> ", " <> ", " = ") + b
+	case k == 5:
+		return s.one("", "NOT ") + "(" + a + ")" + s.one("-[:R]->", "<-[:R]-", "-[:R|S]-", "-->") +
+			"(" + b + ")"
+	case k == 6:
+		return s.property() + s.one(" IS NULL", " IS NOT NULL")
+	case k == 7:
+		return s.property() + s.one(" STARTS WITH ", " CONTAINS ") + "'x'"
+	case k == 8:
+		return s.property() + " IN " + s.one("[1, 2, null]", "['x', 'y']", "[]")
+	case k == 9:
+		return s.property() + s.one(" < ", " = ", " >= ") + s.property()
+	case k == 10:
+		return a + ".n + 1 " + s.one("=", "<>") + " " + b + ".n"
+	}
+	return s.property() + s.one(" < ", " <= ", " > ", " = ", " <> ") +
+		s.one("1", "2.5", "3", "'x'", "null")
+}
+
+func (s *statements) result() string {
+	a := s.one("*", s.nodes[0], "DISTINCT "+s.nodes[s.IntN(len(s.nodes))], s.property())
+	count := "count(" + a + ")"
+	switch s.IntN(7) {
+	case 0:
+		return "RETURN " + count
+	case 1:
+		return "RETURN " + s.property() + " AS k, " + count + " AS c"
+	case 2:
+		k := s.nodes[s.IntN(len(s.nodes))]
+		return "RETURN " + k + ", " + count + " AS c, sum(" + k + ".n), max(" + s.property() + ")"
+	case 3:
+		return "RETURN DISTINCT " + s.property() + " AS x, " + s.property() + " AS y"
+	case 4:
+		return "WITH " + s.nodes[0] + " AS x, count(*) AS c WHERE c > 1 " +
+			"RETURN x.n, sum(c), min(c), avg(x.f)"
+	case 5:
+		return "RETURN " + s.property() + " AS x, " + s.property() + " AS y, count(*) AS c " +
+			"ORDER BY c DESC, x, y LIMIT 3"
+	}
+	if len(s.rels) > 0 {
+		return "RETURN " + s.nodes[0] + ".i, type(" + s.rels[0] + "), " + s.rels[0] + ".w"
+	}
+	return "RETURN " + s.nodes[0] + ".i AS x, " + s.property() + " AS y"
+}
+
+func (s *statements) statement() string {
+	s.nodes, s.rels = nil, nil
+	if s.IntN(20) == 0 {
+		return fmt.Sprintf("MATCH (a {i: %d}) MATCH p = shortestPath((a)%s(b%s)) "+
+			"RETURN b.i, length(p), size(relationships(p))", s.IntN(8),
+			s.one("-[:R*]->", "<-[*..2]-", "-[:R|S*0..3]-", "-[r*1..]->"), s.one("", ":A"))
+	}
+	out := ""
+	for k := range 1 + s.IntN(2) {
+		out += "MATCH " + s.path(1+s.IntN(3-k))
+		if s.IntN(4) == 0 {
+			out += ", " + s.path(s.IntN(2))
+		}
+		if len(s.nodes) == 0 {
+			return s.statement()
+		}
+		if s.IntN(2) == 0 {
+			out += " WHERE " + s.condition(2)
+			for s.IntN(2) == 0 {
+				out += " AND " + s.condition(1)
+			}
+		}
+		out += " "
+	}
+	for s.IntN(6) == 0 {
+		at := s.nodes[s.IntN(len(s.nodes))]
+		out += "OPTIONAL MATCH (" + at + ")" + s.rel() + s.one("()", "(:B)", "(o:A)") + " "
+		if strings.HasSuffix(out, "(o:A) ") {
+			out += s.one("WHERE o.n = 1 ", "")
+			break
+		}
+	}
+	return out + s.result()
+}
+
+// TestEngine holds that the engine gives the answers of the reference, for random statements over
+// random graphs.
+func TestEngine(t *testing.T) {
+	n, taken := 1500, 0
+	if testing.Short() {
+		n = 250
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	var g *memory
+	for i := range n {
+		if i%100 == 0 {
+			g = randomGraph(r, 1+r.IntN(11), r.IntN(26))
+		}
+		text := (&statements{Rand: r}).statement()
+		if err := agree(g, text, &taken); err != nil {
+			t.Errorf("%d: %s\n\t%v", i, text, err)
+		}
+	}
+	if taken < n*6/10 { // not those with a relationship of a node with itself
+		t.Errorf("the engine took %d of %d statements", taken, n)
+	}
+}
+
+// agree returns an error if the engine gives other rows than the reference.
+func agree(g *memory, text string, taken *int) error {
+	want, _, wrong := answer(g, text, plain.Options{})
+	e := &engine.Engine{Source: newSource(g), Tell: func([]engine.Step) { *taken++ }}
+	got, _, err := answer(g, text, plain.Options{Engine: e})
+	if wrong != nil || err != nil {
+		if (wrong == nil) != (err == nil) {
+			return fmt.Errorf("error %v, want %v", err, wrong)
+		}
+		return nil
+	}
+	if a, b := shown(got), shown(want); a != b {
+		return fmt.Errorf("%.300s\n\twant %.300s", a, b)
+	}
+	return nil
+}
+
+// shown returns rows as text, sorted.
+func shown(rows [][]any) string {
+	var out []string
+	for _, row := range rows {
+		text, _ := value.Text(value.List(row))
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return strings.Join(out, "; ")
+}

@@ -1,0 +1,174 @@
+package tck
+
+import (
+	"context"
+	"slices"
+
+	"gdb/shell/cypher/adjacency"
+	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/engine"
+	"gdb/shell/cypher/value"
+	"gdb/shell/cypher/vector"
+)
+
+// source is a graph in memory as package engine reads it.
+type source struct {
+	*memory
+	types []string
+}
+
+func newSource(g *memory) *source {
+	s := &source{memory: g}
+	for _, r := range g.rels {
+		if r.Type != "" {
+			s.types = append(s.types, r.Type)
+		}
+	}
+	slices.Sort(s.types)
+	s.types = slices.Compact(s.types)
+	return s
+}
+
+func (s *source) Nodes() uint64                                  { return uint64(len(s.labels)) }
+func (s *source) Undirected() bool                               { return false }
+func (s *source) Unique(key string, _ engine.Set) bool           { return key == "i" }
+func (s *source) Types(names []string, _, _ engine.Set) []string { return names }
+func (s *source) Threads() int                                   { return 3 }
+func (s *source) Grow(int64) error                               { return nil }
+func (s *source) all() []engine.Range {
+	if len(s.labels) == 0 {
+		return nil
+	}
+	return []engine.Range{{From: 0, End: uint32(len(s.labels))}}
+}
+
+func (s *source) Labeled(labels []string) (engine.Set, bool) {
+	out := engine.Set{Ranges: s.all()}
+	if len(labels) > 0 {
+		out.Bits = make([]uint64, len(s.labels)/64+1)
+	}
+	for i, has := range s.labels {
+		if len(labels) > 0 && !slices.ContainsFunc(labels, func(l string) bool {
+			return !slices.Contains(has, l)
+		}) {
+			out.Bits[i/64] |= 1 << (i % 64)
+		}
+	}
+	return out, true
+}
+
+func (s *source) Ends([]string) (from, to engine.Set) {
+	return engine.Set{Ranges: s.all()}, engine.Set{Ranges: s.all()}
+}
+
+func (s *source) Find(context.Context, []string, string, any) ([]uint32, bool, error) {
+	return nil, false, nil
+}
+
+// number returns which of the relationships with the same ends and type a relationship is.
+func (s *source) number(r value.Rel) (n int64) {
+	for _, o := range s.rels[:r.ID] {
+		if o.From == r.From && o.To == r.To && o.Type == r.Type {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *source) Rel(from, to uint32, typ uint16, number uint32) value.Rel {
+	for _, r := range s.rels {
+		if r.From == int64(from) && r.To == int64(to) && r.Type == s.types[typ] &&
+			s.number(r) == int64(number) {
+			return r
+		}
+	}
+	panic("no such relationship")
+}
+
+func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (*adjacency.Lists,
+	error) {
+	grow := func(int64) error { return nil }
+	if dir == ast.Both {
+		out, err := s.Lists(ctx, ast.Out, types)
+		if err != nil {
+			return nil, err
+		}
+		in, err := adjacency.Turn(out, 0, uint32(len(s.labels)), grow)
+		if err != nil {
+			return nil, err
+		}
+		return adjacency.Both(out, in, grow)
+	}
+	b, err := adjacency.NewBuilder(0, uint32(len(s.labels)), true, grow)
+	if err != nil {
+		return nil, err
+	}
+	for v := range s.labels {
+		for _, r := range s.rels {
+			if r.Type == "" || len(types) > 0 && !slices.Contains(types, r.Type) {
+				continue
+			}
+			owner, nbr := r.From, r.To
+			if dir == ast.In {
+				owner, nbr = nbr, owner
+			}
+			if owner == int64(v) {
+				typ := uint16(slices.Index(s.types, r.Type))
+				if err := b.Add(uint32(owner), uint32(nbr), typ); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return b.Lists()
+}
+
+// Property writes values of one kind as such, so that all kinds are computed with.
+func (s *source) Property(_ context.Context, nodes *vector.Vector, key string,
+	out *vector.Vector) (bool, error) {
+	kind := vector.Any
+	for i, v := range nodes.Nodes {
+		if v == vector.NoNode {
+			return false, nil
+		}
+		k := vector.Any
+		switch x := s.props[v][key].(type) {
+		case nil:
+			if i > 0 {
+				k = kind
+			}
+		case int64:
+			k = vector.Int
+		case float64:
+			k = vector.Float
+		case string:
+			k = vector.String
+		case bool:
+			k = vector.Bool
+		default:
+			_ = x
+			return false, nil
+		}
+		if i > 0 && k != kind {
+			return false, nil
+		}
+		kind = k
+	}
+	out.Reset(kind)
+	for _, v := range nodes.Nodes {
+		x := s.props[v][key]
+		out.Null = append(out.Null, x == nil)
+		n, _ := x.(int64)
+		f, _ := x.(float64)
+		t, _ := x.(string)
+		b, isBool := x.(bool)
+		out.Ints, out.Floats, out.Strings = append(out.Ints, n), append(out.Floats, f),
+			append(out.Strings, t)
+		tri := value.Null
+		if isBool {
+			tri = value.Of(b)
+		}
+		out.Tris, out.Anys = append(out.Tris, tri), append(out.Anys, x)
+	}
+	return true, nil
+}
