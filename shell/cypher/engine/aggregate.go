@@ -338,7 +338,8 @@ func (a *extreme) take(g int32, v any) {
 		a.best[g] = v
 		return
 	}
-	if c := value.Order(v, a.best[g]); c < 0 && a.call.Name == "min" || c > 0 && a.call.Name == "max" {
+	c := value.Order(v, a.best[g])
+	if a.call.Name == "min" && c < 0 || a.call.Name == "max" && c > 0 {
 		a.best[g] = v
 	}
 }

@@ -109,11 +109,11 @@ func explain(x *exec.Execution, root *exec.Operator, q *plain.Query) (err error)
 	defer held.Release()
 	lists := newSource(s, &held)
 	defer lists.Close()
-	return q.Plan(ctx, s, plain.Options{Params: x.Params, Grow: lists.Grow, Engine: &engine.Engine{Source: lists,
-		Tell: func(of []engine.Step) {
-			x.PlanRead = true
-			operators(x, root, of)
-		}}})
+	e := &engine.Engine{Source: lists, Tell: func(of []engine.Step) {
+		x.PlanRead = true
+		operators(x, root, of)
+	}}
+	return q.Plan(ctx, s, plain.Options{Params: x.Params, Grow: lists.Grow, Engine: e})
 }
 
 // cells makes of values what renderers take: all but numbers, strings and null become text.

@@ -156,8 +156,8 @@ func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (
 	})
 	l, _ := v.(*adjacency.Lists)
 	if l == nil && err == nil {
-		s.x.Warn("the lists of edges do not fit the memory of the statement, which reads them row " +
-			"by row and may take long: give it more with --memory")
+		s.x.Warn("the lists of edges do not fit in memory, and are read row by row, which takes " +
+			"long: give the statement more with --memory")
 	}
 	return l, err
 }

@@ -199,7 +199,7 @@ func (e *Env) compare(x *ast.Compare, rows Rows) (*Vector, error) {
 // compared combines a comparison with what the chain before it gave.
 func compared(op string, l, r *Vector, out []value.Tri) {
 	switch {
-	case l.Kind == Int && r.Kind == Int, l.Kind == r.Kind && (l.Kind == Date || l.Kind == Timestamp):
+	case l.Kind == r.Kind && (l.Kind == Int || l.Kind == Date || l.Kind == Timestamp):
 		each(op, l, r, l.Ints, r.Ints, out)
 	case l.Kind == Float && r.Kind == Float:
 		floats(op, l, r, l.Floats, r.Floats, out)
