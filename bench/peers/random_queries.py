@@ -21,6 +21,7 @@ from query import plainly
 
 NODE = "{{'id': {0}.id, 'label': {0}.label, 'n': {0}.n, 's': {0}.s, 'f': {0}.f}}"
 REL = "{{'rid': {0}.rid, 'type': {0}.type, 'k': {0}.k}}"
+QUANTIFIERS = {"any": "> 0", "none": "= 0", "single": "= 1", "all": "= len({})"}
 LABELS, TYPES = ("A", "B"), ("R", "S", "T")
 
 
@@ -82,7 +83,10 @@ class Query:
 
     def number(self, depth=2):
         d, nodes, rels, numbers = self.draw, self.of("node"), self.of("rel"), self.of("int")
-        pick = d.random()
+        pick, more = d.random(), self.of("path", "list")
+        if more and self.chance(.15):
+            v = d.choice(more)
+            return (f"length({v})", v) if self.scope[v] == "path" else (f"size({v})", f"len({v})")
         if depth and pick < .15:
             a, b, op = self.number(depth - 1), self.number(depth - 1), d.choice("+-*")
             return f"({a[0]} {op} {b[0]})", f"({a[1]} {op} {b[1]})"
@@ -134,6 +138,9 @@ class Query:
             a, b = d.sample(nodes, 2)
             op = d.choice(["=", "<>"])
             return f"{a} {op} {b}", f"({a}.id {op} {b}.id)"
+        if self.of("list") and self.chance(.3):
+            v, (word, sql), least = d.choice(self.of("list")), d.choice(list(QUANTIFIERS.items())), d.randint(-1, 3)
+            return f"{word}(x IN {v} WHERE x > {least})", f"(len(list_filter({v}, lambda x: x > {least})) {sql.format(v)})"
         if pick < .68:
             a = d.choice([self.number(1), self.text()])
             no = d.choice(["", "NOT "])
@@ -228,7 +235,11 @@ class Query:
         bound = self.of("node")
         if bound and (optional or self.chance(.8)):
             bound = bound * 3
-        texts = [self.pattern(d.choice([1, 1, 2, 2, 3] if not bound else [1, 1, 2]), bound, out, rels, where, new, ids)]
+        texts, path = [self.pattern(d.choice([1, 1, 2, 2, 3] if not bound else [1, 1, 2]), bound, out, rels, where, new, ids)], ""
+        if self.chance(.15):
+            path = self.name("p")
+            length = " + ".join(f"len({r})" for r in ids)
+            texts[0] = f"{path} = {texts[0]}"
         if self.chance(.2):
             texts.append(self.pattern(1, list(out), out, rels, where, new, ids))
         for i, a in enumerate(ids):
@@ -236,6 +247,9 @@ class Query:
                 where.append(f"NOT list_has_any({a}, {b})")
         columns = "".join(f", {NODE.format(a)} AS {v}" for v, a in out.items())
         columns += "".join(f", {REL.format(a)} AS {v}" for v, a in rels.items())
+        if path:
+            columns += f", {length} AS {path}"
+            self.scope[path] = "path"
         self.scope |= {v: "node" for v in out} | {v: "rel" for v in rels}
         condition = self.condition(d.choice([0, 1, 2])) if self.chance(.35) else None
         self.cypher.append(("OPTIONAL " if optional else "") + "MATCH " + ", ".join(texts) +
@@ -308,7 +322,10 @@ class Query:
     def project(self, final):
         """WITH or RETURN."""
         d, items = self.draw, []  # of text, SQL, name and kind; and whether it aggregates
-        keep = self.of("node", "rel")
+        grouped = self.chance(.4)
+        distinct = "DISTINCT " if not grouped and self.chance(.25) else ""
+        whole = () if final or grouped or distinct else ("path", "list")  # SQL knows paths by their length alone
+        keep = self.of("node", "rel", *whole)
         for v in d.sample(keep, min(len(keep), d.randint(0 if final else 1, 2))):
             if final:
                 of = "id" if self.scope[v] == "node" else "k"
@@ -318,7 +335,6 @@ class Query:
         for _ in range(d.randint(0 if items else 1, 2)):
             value, kind = (self.text(), "text") if self.chance(.3) else (self.number(), "int")
             items.append((*value, self.name("c"), kind, False))
-        grouped = self.chance(.4)
         for _ in range(d.randint(1, 2) if grouped else 0):
             text, sql, kind = self.aggregate()
             items.append((text, sql, self.name("c"), kind, True))
@@ -326,7 +342,6 @@ class Query:
             value = self.number(1)
             items.append((f"collect({value[0]})", f"coalesce(list({value[1]}) FILTER (({value[1]}) IS NOT NULL), [])",
                           self.name("l"), "list", True))
-        distinct = "DISTINCT " if not grouped and self.chance(.25) else ""
         text = ("RETURN " if final else "WITH ") + distinct + ", ".join(
             i[0] if i[0] == i[2] else f"{i[0]} AS {i[2]}" for i in items)
         sql = f"SELECT {distinct}{', '.join(f'{i[1]} AS {i[2]}' for i in items)} FROM {self.last}"
@@ -335,7 +350,7 @@ class Query:
             sql += " GROUP BY " + ", ".join(self.key(k) for k in keys)
         elif grouped:
             sql += " HAVING true"
-        ordered = self.chance(.4) and all(i[3] not in ("list", "rel") for i in items)
+        ordered = self.chance(.4) and all(i[3] not in ("list", "rel", "path") for i in items)
         if ordered:
             order = self.order(items, final)
             text, sql = text + order[0], f"SELECT * FROM ({sql}){order[1]}"
@@ -350,13 +365,34 @@ class Query:
         self.table(sql)
         return ordered
 
+    def returned(self, names):
+        """A RETURN of numbers, for a side of UNION."""
+        values = [self.number() for _ in names]
+        self.cypher.append("RETURN " + ", ".join(f"{v[0]} AS {n}" for v, n in zip(values, names)))
+        self.table(f"SELECT {', '.join(f'{v[1]} AS {n}' for v, n in zip(values, names))} FROM {self.last}")
+
     def texts(self):
         return " ".join(self.cypher), f"WITH {', '.join(self.ctes)} SELECT * FROM {self.last}"
 
 
 def drawn(seed, number):
     """A statement, its SQL, and whether its rows have an order."""
-    q = Query(random.Random(f"{seed} {number}"))
+    draw = random.Random(f"{seed} {number}")
+    if draw.random() < .05:
+        sides, union = [], draw.choice([" UNION ", " UNION ALL "])
+        for _ in range(2):
+            q = chain(draw)
+            q.returned(["u1", "u2"])
+            sides.append(q.texts())
+        return union.join(s[0] for s in sides), union.join(f"(FROM ({s[1]}))" for s in sides), False
+    q = chain(draw)
+    ordered = q.project(True)
+    return *q.texts(), ordered
+
+
+def chain(draw):
+    """The clauses before RETURN."""
+    q = Query(draw)
     q.match(False) if q.chance(.85) else q.unwind()
     for _ in range(q.draw.choice([0, 0, 1, 1, 2])):
         step = q.draw.random()
@@ -366,8 +402,7 @@ def drawn(seed, number):
             q.unwind()
         elif q.scope:
             q.project(False)
-    ordered = q.project(True)
-    return *q.texts(), ordered
+    return q
 
 
 def words(rows):
