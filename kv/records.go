@@ -258,6 +258,8 @@ type TableColumn struct {
 	Rows uint64
 	// Nulls counts the rows without a value.
 	Nulls uint64 `json:",omitempty"`
+	// Shared says which value of the features a row has where a block does not store it.
+	Shared FeatureAt `json:",omitzero"`
 	// BlockRows is the number of rows of a block of the file.
 	BlockRows int
 	// Dictionary counts the strings that are stored once, and numbered in the rows.
@@ -267,6 +269,13 @@ type TableColumn struct {
 	// Least and Greatest are the bounds of the values as text, of strings the first 64 bytes; both
 	// are empty if there are no values, or sparse vectors.
 	Least, Greatest string `json:",omitempty"`
+}
+
+// FeatureAt is a value of each row of features, from the row of a node on.
+type FeatureAt struct {
+	Path   string // of the rows; empty for none
+	First  uint64 // the node of the column's first row
+	Column int
 }
 
 // LabelsMeta describes the labels.

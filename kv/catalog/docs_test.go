@@ -50,7 +50,7 @@ func TestDocRecords(t *testing.T) {
 		}
 	}
 	for _, v := range []any{kv.Meta{}, kv.NodeTypeMeta{}, kv.KeysMeta{}, kv.RelationMeta{},
-		kv.EdgeTable{}, kv.ReverseRows{}, kv.TableColumn{}, kv.IDsMeta{},
+		kv.EdgeTable{}, kv.ReverseRows{}, kv.TableColumn{}, kv.FeatureAt{}, kv.IDsMeta{},
 		kv.RowsMeta{}, kv.RowsSection{}, kv.ColumnMeta{},
 		kv.LabelsMeta{}, kv.SplitMeta{}, kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},
 		kv.SourceMeta{}, kv.FileMeta{}, kv.RunMeta{}} {

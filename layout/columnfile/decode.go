@@ -32,6 +32,10 @@ type decoder struct {
 	packed packed  // ints, decimals, codes, or indices of vectors
 	power  float64 // by which decimals are divided
 	data   []byte  // floats, strings or values of vectors; nil if all are 1
+	first  uint64  // its first row
+
+	// feature reads values of the feature from a row on; nil where there are none.
+	feature func(row uint64, out []float64) error
 }
 
 // bytes returns the memory held, in bytes.
@@ -48,6 +52,7 @@ func (d *decoder) open(n uint64, b []byte) error {
 	if err := d.verify(n, b); err != nil {
 		return err
 	}
+	d.first = (n - 1) * uint64(d.BlockRows)
 	return d.parse(b, d.rowsOf(n), n > d.blocks())
 }
 
@@ -126,6 +131,15 @@ func (d *decoder) parseRows(b []byte, flags byte, dict bool) (rest []byte, err e
 		d.power = powers[b[0]]
 		d.packed, rest, err = parsePacked(b[1:], d.rows)
 		return rest, err
+	case k == floats && d.coding == codingShared:
+		if len(b) == 0 || int(b[0]) >= len(powers) && b[0] != asFeature || d.Shared.Path == "" ||
+			d.valid != nil {
+			return nil, fmt.Errorf("no feature, or no power of ten, or nulls")
+		}
+		if d.power = 0; b[0] != asFeature {
+			d.power = powers[b[0]]
+		}
+		return b[1:], nil
 	case k == floats && d.coding == codingPlain:
 		return d.take(b, 8*int64(d.rows))
 	case k == texts && d.coding == codingPlain:
@@ -188,7 +202,9 @@ func (d *decoder) appendTo(v *Values, from, to int) error {
 		v.Ints = d.packed.appendTo(v.Ints, from, to)
 		d.clearNulls(from, to, func(i int) { v.Ints[at+i] = 0 })
 	case floats:
-		d.appendFloats(v, from, to)
+		if err := d.appendFloats(v, from, to); err != nil {
+			return err
+		}
 	case texts:
 		if d.coding == codingDict {
 			if err := d.appendCoded(&v.Strings, from, to); err != nil {
@@ -250,19 +266,40 @@ func (d *decoder) appendValid(v *Values, from, to int) {
 	}
 }
 
-func (d *decoder) appendFloats(v *Values, from, to int) {
+func (d *decoder) appendFloats(v *Values, from, to int) error {
 	at := len(v.Floats)
 	v.Floats = slices.Grow(v.Floats, to-from)[:at+to-from]
 	out := v.Floats[at:]
-	if d.coding == codingPlain {
+	switch d.coding {
+	case codingPlain:
 		copy(mem.BytesOf(out), d.data[8*from:8*to])
-		return
+		return nil
+	case codingShared:
+		return d.fromFeature(from, out)
 	}
 	d.numbers = d.packed.appendTo(d.numbers[:0], from, to)
 	for i, x := range d.numbers {
 		out[i] = float64(x) / d.power
 	}
 	d.clearNulls(from, to, func(i int) { out[i] = 0 })
+	return nil
+}
+
+// fromFeature writes values that follow from a feature.
+func (d *decoder) fromFeature(from int, out []float64) error {
+	if d.feature == nil {
+		return fmt.Errorf("its values follow from value %d of rows of %s", d.Shared.Column,
+			d.Shared.Path)
+	}
+	if err := d.feature(d.first+uint64(from), out); err != nil {
+		return sharedError{err}
+	}
+	if d.power > 0 {
+		for i, x := range out {
+			out[i] = math.RoundToEven(x*d.power) / d.power
+		}
+	}
+	return nil
 }
 
 func (d *decoder) appendCoded(s *Strings, from, to int) error {

@@ -25,6 +25,8 @@ import (
 //	int64, bool, date, timestamp   packed numbers; 0 stands for a null row
 //	float64       coding plain:    8 bytes each
 //	              coding decimal:  a byte d, and packed numbers k below 2^53: k/10^d is the value
+//	              coding shared:   a byte d: the feature times 10^d, as the nearest integer,
+//	                               divided by 10^d; as it is for 255
 //	string        coding plain:    packed lengths, and the strings
 //	              coding dict:     packed numbers of strings of the dictionary
 //	sparse                         packed numbers of entries, packed indices, and the values as
@@ -36,6 +38,7 @@ const (
 	codingPlain   = 0
 	codingDecimal = 1
 	codingDict    = 2
+	codingShared  = 3
 
 	flagNulls  = 1
 	flagZstd   = 2
@@ -89,9 +92,8 @@ func (e *encoder) encode(n uint64, v *Values) (block []byte, raw int, err error)
 		e.fill(v)
 		e.block = appendPacked(e.block, e.numbers)
 	case floats:
-		if coding = e.floats(v); coding == codingPlain {
-			compress = true
-		}
+		coding = e.floats(v)
+		compress = coding == codingPlain
 	case texts:
 		if coding = e.texts(v); coding == codingPlain {
 			compress = true
@@ -201,6 +203,12 @@ func decimal(x float64, digits int) (k int64, ok bool) {
 
 // floats appends floats: as integers, if all are such divided by the same power of ten.
 func (e *encoder) floats(v *Values) (coding byte) {
+	if e.Shared.Path != "" && countNulls(v) == 0 {
+		if how, ok := shared(v); ok {
+			e.block = append(e.block, how)
+			return codingShared
+		}
+	}
 	if digits := e.decimals(v); digits >= 0 {
 		e.fill(v)
 		e.block = appendPacked(append(e.block, byte(digits)), e.numbers)

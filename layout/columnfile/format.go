@@ -22,6 +22,8 @@ import (
 // Where the block is, is in memory: 8 bytes a block.
 const (
 	fileLayout = 1
+	// sharedLayout is the layout of a column that may have its values in features.
+	sharedLayout = 2
 
 	// pageEntries is the number of blocks that a page describes.
 	pageEntries = (layout.PageBytes - pageHead) / entryBytes
@@ -109,13 +111,23 @@ func (c *column) verify(number uint64, b []byte) error {
 
 // fields returns the fields of the header:
 //
-//	u32 layout, u64 dimensions, string type, string name
+//	u32 layout, u64 dimensions, string type, string name; with features: string path,
+//	u64 first node, u32 column
 func (c *column) fields() []byte {
 	var e codec.Enc
-	e.U32(fileLayout)
+	version := uint32(fileLayout)
+	if c.Shared.Path != "" {
+		version = sharedLayout
+	}
+	e.U32(version)
 	e.U64(uint64(c.Dim))
 	e.String(c.Type)
 	e.String(c.Name)
+	if version == sharedLayout {
+		e.String(c.Shared.Path)
+		e.U64(c.Shared.First)
+		e.U32(uint32(c.Shared.Column))
+	}
 	return e.B
 }
 
@@ -124,12 +136,15 @@ func decodeFields(b []byte, path string, uuid kv.UUID) (column, error) {
 	d := codec.NewDec(b)
 	version := d.U32()
 	m := kv.TableColumn{Path: path, Dim: int(d.U64()), Type: d.String(), Name: d.String()}
+	if version == sharedLayout {
+		m.Shared = kv.FeatureAt{Path: d.String(), First: d.U64(), Column: int(d.U32())}
+	}
 	switch {
 	case d.Err() != nil:
 		return column{}, d.Err()
-	case version != fileLayout:
-		return column{}, fmt.Errorf("%w: layout %d, this gdb reads %d", kv.ErrFormat, version,
-			fileLayout)
+	case version != fileLayout && version != sharedLayout:
+		return column{}, fmt.Errorf("%w: layout %d, this gdb reads %d and %d", kv.ErrFormat,
+			version, fileLayout, sharedLayout)
 	case d.Remaining() != 0:
 		return column{}, fmt.Errorf("%d further bytes are unknown", d.Remaining())
 	}

@@ -35,6 +35,9 @@ func sequence(from, to uint64) nextBlock {
 // with it. While one part of the buffer is delivered the others are read.
 func (r *Reader) each(ctx context.Context, b *buffer, next nextBlock,
 	fn func(n uint64, damage error) error) error {
+	b.dec.feature = func(row uint64, out []float64) error {
+		return r.features.values(ctx, r.Shared, row, out)
+	}
 	ahead, err := next(ctx)
 	begun, ended := 0, 0 // parts
 	start := func() {
@@ -132,8 +135,8 @@ func (r *Reader) deliver(ctx context.Context, b *buffer, p *part,
 
 // blockDamage returns the error for what is wrong with a block, or nil.
 func (r *Reader) blockDamage(n uint64, err error) error {
-	if err == nil {
-		return nil
+	if of, ok := err.(sharedError); ok || err == nil {
+		return of.error
 	}
 	from, _ := r.span(n)
 	return r.f.Damage(int64(n), from, "%v", err)

@@ -34,6 +34,10 @@ type Reader struct {
 	held    mem.Account
 	read    atomic.Uint64
 
+	// features reads what values follow from; own says that Close closes it.
+	features *Features
+	own      bool
+
 	pool chan *buffer
 	mu   struct {
 		sync.Mutex
@@ -51,6 +55,11 @@ const (
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.TableColumn,
 	budget *mem.Budget) (*Reader, error) {
 	r, err := OpenPath(ctx, s, dev, m.Path, budget)
+	return r.described(m, err)
+}
+
+// described returns the reader if it was opened and is what the catalog describes.
+func (r *Reader) described(m kv.TableColumn, err error) (*Reader, error) {
 	if err == nil && r.TableColumn != m {
 		err = errors.Join(r.f.Damage(-1, 0, "it holds %+v, the catalog has %+v", r.TableColumn, m),
 			r.Close())
@@ -65,11 +74,24 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.TableC
 // calls Close.
 func OpenPath(ctx context.Context, s *layout.Store, dev blockdev.Device, path string,
 	budget *mem.Budget) (*Reader, error) {
+	return openFrom(ctx, s, dev, path, budget, nil)
+}
+
+// openFrom opens the column at a path, with features that others read too, or its own.
+//
+//lint:parameters a column's place and what it is read with
+func openFrom(ctx context.Context, s *layout.Store, dev blockdev.Device, path string,
+	budget *mem.Budget, features *Features) (*Reader, error) {
 	f, err := s.OpenFile(dev, path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{f: f, budget: budget, pool: make(chan *buffer, buffers),
+	own := features == nil
+	if own {
+		features = NewFeatures(s, dev, budget)
+	}
+	r := &Reader{f: f, budget: budget, features: features, own: own,
+		pool: make(chan *buffer, buffers),
 		held: mem.NewAccount(budget, "column "+path)}
 	err = r.open(ctx, s.Meta().UUID)
 	if err != nil {
@@ -273,6 +295,9 @@ func (r *Reader) Close() error {
 		r.arena = nil
 	}
 	r.held.Release()
+	if r.own {
+		err = errors.Join(err, r.features.Close())
+	}
 	return err
 }
 

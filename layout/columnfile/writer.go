@@ -20,6 +20,9 @@ type Spec struct {
 	Path string // relative to the store, for the metadata
 	Type string
 	Dim  int // of sparse vectors; 0 for other types
+	// Shared is the feature that has the same values, rounded to float32, of a column of float64:
+	// blocks that follow from it are not stored. Its Path is empty for none.
+	Shared kv.FeatureAt
 }
 
 // How many rows a block has is chosen by the first rows of a column: as many as are stored in
@@ -54,7 +57,7 @@ type Writer struct {
 // NewWriter creates a file. The caller calls Finish or Abort.
 func NewWriter(fs vfs.FS, path string, spec Spec) (*Writer, error) {
 	c, err := newColumn(kv.TableColumn{Name: spec.Name, Path: spec.Path, Type: spec.Type,
-		Dim: spec.Dim, Ones: spec.Type == Sparse}, spec.UUID)
+		Dim: spec.Dim, Ones: spec.Type == Sparse, Shared: spec.Shared}, spec.UUID)
 	if err != nil {
 		return nil, fmt.Errorf("layout: write %s: %w", path, err)
 	}

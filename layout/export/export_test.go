@@ -194,9 +194,18 @@ func TestExportMakesAnEqualStore(t *testing.T) {
 	}
 }
 
-// summary is what the catalog says of the graph, without its identity and how it was made.
+// summary is what the catalog says of the graph, without its identity, how it was made, and whether
+// columns have their values in features.
 func summary(m *kv.Meta) string {
 	c := *m
+	c.NodeTypes = slices.Clone(m.NodeTypes)
+	for i := range c.NodeTypes {
+		columns := slices.Clone(c.NodeTypes[i].Columns)
+		for k := range columns {
+			columns[k].Shared, columns[k].BlockRows = kv.FeatureAt{}, 0
+		}
+		c.NodeTypes[i].Columns = columns
+	}
 	c.UUID, c.Created, c.Source, c.Undirected = kv.UUID{}, time.Time{}, kv.SourceMeta{}, false
 	c.Stats = kv.GraphStats{InHist: m.Stats.InHist, OutHist: m.Stats.OutHist,
 		InMax: m.Stats.InMax, SelfLoops: m.Stats.SelfLoops}

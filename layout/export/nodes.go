@@ -27,7 +27,8 @@ type nodeTable struct {
 	of      kv.NodeTypeMeta
 	numbers bool // ids are integers
 	columns []*columnfile.Reader
-	rows    *rowfile.Reader // features; nil if there are none
+	shared  *columnfile.Features // that columns have their values in
+	rows    *rowfile.Reader      // features; nil if there are none
 	dim     int
 	vector  bool // features are one column
 	labels  *rowfile.Reader
@@ -67,11 +68,12 @@ func (e *exporter) nodes(ctx context.Context) error {
 func (t *nodeTable) write(ctx context.Context) error {
 	key := free("id", t.of.Columns)
 	columns := []tables.Column{{Name: key, Kind: idKind(t.numbers)}}
+	t.shared = columnfile.NewFeatures(t.e.store, t.e.files.Device, t.e.files.Budget)
 	for _, c := range t.of.Columns {
 		if c.Type == columnfile.Sparse {
 			return fmt.Errorf("column %s has sparse vectors, which are not written", c.Name)
 		}
-		r, err := columnfile.Open(ctx, t.e.store, t.e.files.Device, c, t.e.files.Budget)
+		r, err := t.shared.Open(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -109,6 +111,9 @@ func (t *nodeTable) close() error {
 	err := t.f.abort()
 	for _, c := range t.columns {
 		err = errors.Join(err, c.Close())
+	}
+	if t.shared != nil {
+		err = errors.Join(err, t.shared.Close())
 	}
 	return err
 }

@@ -23,6 +23,8 @@ type featuresResult struct {
 	Meta   kv.RowsMeta
 	Files  []kv.FileMeta
 	Counts bool // the values are counts
+	// Scaled says of each type whether its rows are not what the source has.
+	Scaled []bool
 }
 
 func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresResult, error) {
@@ -39,6 +41,9 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 			}
 			p.KeepFiles(out.Files...)
 			out.Counts = f.counts.Are()
+			for _, scale := range f.scales {
+				out.Scaled = append(out.Scaled, scale.Columns())
+			}
 			if !out.Counts && f.ranges.Uneven() {
 				p.note("%s: columns have very different or large ranges; training scales them as "+
 					"it reads them, --normalize zscore would here", featuresOf(info.Name))

@@ -500,15 +500,15 @@ func (p *pipeline) attachAll(ctx context.Context, r *results, m *nodeMap) (err e
 	if r.splits, err = p.splits(ctx, m); err != nil {
 		return err
 	}
-	if r.columns, err = p.nodeTables(ctx, r); err != nil {
-		return err
-	}
 	for i := range p.info.Features {
 		f, err := p.features(ctx, m, i)
 		if err != nil {
 			return err
 		}
 		r.features = append(r.features, f)
+	}
+	if r.columns, err = p.nodeTables(ctx, r); err != nil {
+		return err
 	}
 	if r.topology, err = p.topology(ctx, r.scan, m); err != nil {
 		return err
@@ -535,7 +535,22 @@ func (p *pipeline) nodeTables(ctx context.Context, r *results) ([]*tables.Column
 	if !p.info.Ranged {
 		return nil, nil
 	}
-	return tables.Nodes(ctx, p.Work, p.src, r.ids.Types)
+	return tables.Nodes(ctx, p.Work, p.src, r.ids.Types, func(typ int,
+		column string) (none kv.FeatureAt) {
+		if len(r.features) != 1 {
+			return none
+		}
+		of, info := r.features[0], p.info.Features[0]
+		if info.OfTypes == nil || of.Meta.DType != rowfile.F32 || of.Scaled[typ] {
+			return none
+		}
+		named := kv.NodeTypeMeta{Features: info.OfTypes[typ]}
+		at, found := named.FeatureColumns().Index(column)
+		if !found {
+			return none
+		}
+		return kv.FeatureAt{Path: of.Meta.Path, First: p.firsts[typ], Column: at}
+	})
 }
 
 // edgeTables writes the tables of edges.

@@ -64,22 +64,20 @@ type fitting struct {
 var keyName = regexp.MustCompile(`(?i)(^|_)(id|key|uuid|guid)$|[a-z]I[dD]$`)
 
 func (f *fitting) fit(ctx context.Context) (*Type, error) {
-	t := &Type{Name: f.of.Name, Vectors: vectorsOf(f.of)}
-	for _, meta := range f.of.Columns {
-		why := f.of.Roles[meta.Name]
-		switch {
-		case why == "" && meta.Type != columnfile.Float64 && meta.Type != columnfile.Bool &&
-			keyName.MatchString(meta.Name):
-			why = "a key by its name"
-		case why == "" && meta.Type == columnfile.Sparse:
-			why = "sparse"
+	t, found := &Type{Name: f.of.Name, Vectors: vectorsOf(f.of)}, map[string]*Column{}
+	for _, group := range f.groups() {
+		columns, err := f.measure(ctx, group)
+		if err != nil {
+			return nil, err
 		}
+		for i, c := range columns {
+			found[group[i].Name] = c
+		}
+	}
+	for _, meta := range f.of.Columns {
+		why := f.leftOut(meta)
 		if why == "" {
-			c, err := f.column(ctx, meta)
-			if err != nil {
-				return nil, err
-			}
-			if c != nil {
+			if c := found[meta.Name]; c != nil {
 				t.Columns = append(t.Columns, *c)
 				continue
 			}
@@ -88,6 +86,35 @@ func (f *fitting) fit(ctx context.Context) (*Type, error) {
 		t.Left = append(t.Left, fmt.Sprintf("%s (%s)", meta.Name, why))
 	}
 	return t, nil
+}
+
+// leftOut says why a column is not encoded; "" if it is.
+func (f *fitting) leftOut(c kv.TableColumn) string {
+	why := f.of.Roles[c.Name]
+	switch {
+	case why == "" && c.Type != columnfile.Float64 && c.Type != columnfile.Bool &&
+		keyName.MatchString(c.Name):
+		return "a key by its name"
+	case why == "" && c.Type == columnfile.Sparse:
+		return "sparse"
+	}
+	return why
+}
+
+// groups returns the columns that are measured together: those whose values are in features, so
+// that each of their rows is read once, and each other by itself.
+func (f *fitting) groups() (all [][]kv.TableColumn) {
+	all = [][]kv.TableColumn{nil}
+	for _, c := range f.of.Columns {
+		switch {
+		case f.leftOut(c) != "":
+		case c.Shared.Path != "":
+			all[0] = append(all[0], c)
+		default:
+			all = append(all, []kv.TableColumn{c})
+		}
+	}
+	return all
 }
 
 // vectorsOf lists the vectors among the stored features of a type: others are made of columns.
@@ -102,27 +129,54 @@ func vectorsOf(t *kv.NodeTypeMeta) (all []Vector) {
 	return all
 }
 
-// column measures a column; nil if all rows have one value.
-func (f *fitting) column(ctx context.Context, meta kv.TableColumn) (c *Column, err error) {
-	r, err := columnfile.Open(ctx, f.store, f.dev, meta, f.budget)
-	if err != nil {
-		return nil, err
+// measure measures columns, together: nil of one of which all rows have one value.
+func (f *fitting) measure(ctx context.Context, metas []kv.TableColumn) (of []*Column, err error) {
+	features := columnfile.NewFeatures(f.store, f.dev, f.budget)
+	var readers []*columnfile.Reader
+	defer func() {
+		for _, r := range readers {
+			err = errors.Join(err, r.Close())
+		}
+		err = errors.Join(err, features.Close())
+	}()
+	var all []*measure
+	for _, meta := range metas {
+		r, err := features.Open(ctx, meta)
+		if err != nil {
+			return nil, err
+		}
+		readers = append(readers, r)
+		all = append(all, &measure{gaps: meta.Nulls > 0, words: map[string]int{}})
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	of := &measure{gaps: meta.Nulls > 0, words: map[string]int{}}
-	err = r.Scan(ctx, 0, meta.Rows, nil, func(at uint64, v *columnfile.Values) error {
+	each := uint64(columnfile.RowsTogether)
+	if len(metas) == 1 {
+		each = f.of.Nodes
+	}
+	for first := uint64(0); first < f.of.Nodes; first += each {
+		for k, r := range readers {
+			if err := f.scan(ctx, r, first, min(each, f.of.Nodes-first), all[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for k, m := range all {
+		of = append(of, m.column(metas[k]))
+	}
+	return of, nil
+}
+
+// scan measures some rows of a column.
+func (f *fitting) scan(ctx context.Context, r *columnfile.Reader, first, n uint64,
+	of *measure) error {
+	return r.Scan(ctx, first, n, nil, func(at uint64, v *columnfile.Values) error {
 		for i := range v.Rows {
 			if f.rows != nil && !f.rows.Contains(uint32(f.of.First+at)+uint32(i)) || v.Null(i) {
 				continue
 			}
-			of.add(meta.Type, v, i)
+			of.add(r.Meta().Type, v, i)
 		}
 		return ctx.Err()
 	})
-	if err != nil {
-		return nil, err
-	}
-	return of.column(meta), nil
 }
 
 // measure is what is measured of the values of a column.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"gdb/blockdev"
@@ -59,14 +60,15 @@ func (e *Encoders) write(ctx context.Context, s *layout.Store, dev blockdev.Devi
 	budget *mem.Budget) (err error) {
 	m := s.Meta()
 	dims, firsts := e.dims(m)
-	w := &writing{store: s, dev: dev, budget: budget}
+	w := &writing{store: s, dev: dev, budget: budget,
+		shared: columnfile.NewFeatures(s, dev, budget)}
 	w.to, err = rowfile.NewWriter(s.FS(), s.Path(path+".part"), rowfile.Spec{UUID: m.UUID,
 		Name: "columns", Path: path + ".rows", DType: rowfile.F32, Nodes: m.Nodes, Dims: dims,
 		First: firsts})
 	if err != nil {
 		return err
 	}
-	if err := w.types(ctx, e); err != nil {
+	if err := errors.Join(w.types(ctx, e), w.shared.Close()); err != nil {
 		return errors.Join(err, w.to.Abort())
 	}
 	_, _, err = w.to.Finish()
@@ -80,6 +82,7 @@ type writing struct {
 	budget *mem.Budget
 	to     *rowfile.Writer
 	stored *rowfile.Reader // the store's features; nil if it has none
+	shared *columnfile.Features
 }
 
 func (w *writing) types(ctx context.Context, e *Encoders) (err error) {
@@ -122,7 +125,9 @@ func (w *writing) rowsOf(ctx context.Context, of *kv.NodeTypeMeta, t *Type) (err
 	for i := range t.Columns {
 		encoders[i] = newEncoder(&t.Columns[i], readers[i].Meta().Type)
 	}
-	chunk := uint64(max(1, chunkBytes/4/max(1, dim, stored)))
+	// A power of two, so that columns whose values are in features read the same rows together.
+	chunk := uint64(1) << (bits.Len(uint(max(1, chunkBytes/4/max(1, dim, stored)))) - 1)
+	chunk = min(chunk, columnfile.RowsTogether)
 	buf := make([]float32, min(chunk, of.Nodes)*uint64(dim))
 	for first := uint64(0); first < of.Nodes; first += chunk {
 		rows := int(min(chunk, of.Nodes-first))
@@ -157,7 +162,7 @@ func (w *writing) open(ctx context.Context, of *kv.NodeTypeMeta, t *Type) (
 			return all, fmt.Errorf("column %q, which the run was trained on, is not there",
 				t.Columns[i].Name)
 		}
-		r, err := columnfile.Open(ctx, w.store, w.dev, of.Columns[at], w.budget)
+		r, err := w.shared.Open(ctx, of.Columns[at])
 		if err != nil {
 			return all, err
 		}

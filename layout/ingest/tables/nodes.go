@@ -12,6 +12,7 @@ import (
 	"gdb/layout/columnfile"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/ingest/table"
 )
 
 // Source is what sources have whose tables of nodes are stored.
@@ -31,9 +32,9 @@ const columnBytes = 12 << 20
 
 // Nodes writes the columns of each table in the order of its rows, which its nodes have too. As
 // many are written in one pass as memory allows. The result is by type, nil for one without a
-// table.
-func Nodes(ctx context.Context, w *steps.Work, src source.Source, types []kv.NodeTypeMeta) (
-	[]*Columns, error) {
+// table. shared returns the feature of a type that has the values of a column, if there is one.
+func Nodes(ctx context.Context, w *steps.Work, src source.Source, types []kv.NodeTypeMeta,
+	shared func(typ int, column string) kv.FeatureAt) ([]*Columns, error) {
 	info := src.Info()
 	all := make([]*Columns, len(types))
 	for i := range info.Tables {
@@ -41,7 +42,8 @@ func Nodes(ctx context.Context, w *steps.Work, src source.Source, types []kv.Nod
 		of := &types[t.Type]
 		out, err := steps.Do(ctx, w, "columns "+of.Name,
 			func(ctx context.Context, out *Columns) error {
-				w := &tableWriter{Work: w, src: src.(Source), t: t, name: of.Name, rows: of.Nodes}
+				w := &tableWriter{Work: w, src: src.(Source), t: t, name: of.Name, rows: of.Nodes,
+					shared: shared}
 				err := w.write(ctx, out)
 				w.KeepFiles(out.Files...)
 				return err
@@ -61,6 +63,8 @@ type tableWriter struct {
 	t    *source.TableInfo
 	name string // of the type
 	rows uint64
+
+	shared func(typ int, column string) kv.FeatureAt
 }
 
 func (w *tableWriter) write(ctx context.Context, out *Columns) error {
@@ -94,7 +98,8 @@ func (w *tableWriter) pass(ctx context.Context, columns []int, out *Columns) (er
 		info := &w.t.Columns[c]
 		path := columnPath(w.name, info.Name, c)
 		writer, err := columnfile.NewWriter(w.FS, w.Path(path), columnfile.Spec{
-			UUID: w.Journal.UUID, Name: info.Name, Path: path, Type: info.Type})
+			UUID: w.Journal.UUID, Name: info.Name, Path: path, Type: info.Type,
+			Shared: w.sharedOf(info)})
 		if err != nil {
 			return err
 		}
@@ -124,6 +129,14 @@ func (w *tableWriter) pass(ctx context.Context, columns []int, out *Columns) (er
 		out.Columns, out.Files = append(out.Columns, column), append(out.Files, file)
 	}
 	return err
+}
+
+// sharedOf returns the feature that has the values of a column; only those of floats are left out.
+func (w *tableWriter) sharedOf(c *table.Stored) (none kv.FeatureAt) {
+	if c.Type != columnfile.Float64 {
+		return none
+	}
+	return w.shared(w.t.Type, c.Name)
 }
 
 // plainName matches names of columns that files may have.

@@ -52,12 +52,19 @@ type column struct {
 	held   mem.Account
 }
 
-// blocksMost is how many blocks of a column are kept.
-const blocksMost = 256
+const (
+	// blocksMost is how many blocks of a column are kept.
+	blocksMost = 256
+	// sharedRows is how many rows are read together of a column whose values are in features.
+	sharedRows = 256
+)
 
 // at returns the value of a row.
 func (c *column) at(ctx context.Context, row uint64) (any, error) {
 	per := uint64(c.BlockRows)
+	if c.Shared.Path != "" { // whole rows of features are read for a value
+		per = min(per, sharedRows)
+	}
 	n := row / per
 	v := c.blocks[n]
 	if v == nil {
