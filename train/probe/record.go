@@ -131,16 +131,27 @@ func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, err
 	}
 	n := len(b.nodes)
 	if f.arena != nil {
-		split, pieces := f.probe.src.Split, 0
+		split, pieces, asked := f.probe.src.Split, 0, b.nodes
+		timed := f.probe.src.Seeding != nil
+		if timed {
+			asked = once(b.nodes)
+			pieces = len(asked)
+		}
 		if split != nil {
-			pieces = split.Count(b.nodes)
+			pieces = split.Count(asked)
 		}
 		if n+pieces > len(f.free) {
 			return false, nil
 		}
 		copy(f.free, b.nodes)
 		f.batches, f.free = append(f.batches, f.free[:n:n]), f.free[n:]
-		rows := split.Append(f.batches[f.done], f.free[:0:pieces])
+		rows := f.batches[f.done]
+		switch {
+		case split != nil:
+			rows = split.Append(asked, f.free[:0:pieces])
+		case timed:
+			rows = append(f.free[:0:pieces], asked...)
+		}
 		f.of, f.free = append(f.of, rows), f.free[pieces:]
 		f.rows += uint64(len(rows))
 		f.hops = append(f.hops, slices.Clone(b.hops))
@@ -155,6 +166,14 @@ func (f *traceFiller) batch(ctx context.Context, epoch, index uint64) (bool, err
 	f.sampled++
 	f.done++
 	return true, nil
+}
+
+// once returns nodes, of which a batch as of times may have one several times, each once: its row
+// is read once.
+func once(nodes []sample.NodeID) []sample.NodeID {
+	nodes = slices.Clone(nodes)
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
 // piloted returns the batch if the pilot sampled it from a topology that was open in the same way.
