@@ -198,14 +198,6 @@ func TestExportMakesAnEqualStore(t *testing.T) {
 // columns have their values in features.
 func summary(m *kv.Meta) string {
 	c := *m
-	c.NodeTypes = slices.Clone(m.NodeTypes)
-	for i := range c.NodeTypes {
-		columns := slices.Clone(c.NodeTypes[i].Columns)
-		for k := range columns {
-			columns[k].Shared, columns[k].BlockRows = kv.FeatureAt{}, 0
-		}
-		c.NodeTypes[i].Columns = columns
-	}
 	c.UUID, c.Created, c.Source, c.Undirected = kv.UUID{}, time.Time{}, kv.SourceMeta{}, false
 	c.Stats = kv.GraphStats{InHist: m.Stats.InHist, OutHist: m.Stats.OutHist,
 		InMax: m.Stats.InMax, SelfLoops: m.Stats.SelfLoops}
@@ -217,6 +209,11 @@ func summary(m *kv.Meta) string {
 	c.NodeTypes = slices.Clone(m.NodeTypes)
 	for i := range c.NodeTypes {
 		c.NodeTypes[i].Features = nil
+		columns := slices.Clone(c.NodeTypes[i].Columns)
+		for k := range columns { // a vector has no columns for their values
+			columns[k].Shared, columns[k].BlockRows = kv.FeatureAt{}, 0
+		}
+		c.NodeTypes[i].Columns = columns
 	}
 	b, err := json.MarshalIndent(c, "", " ")
 	if err != nil {
