@@ -6,7 +6,8 @@
 The store is small and typed: nulls, loops, parallel edges, a relation between several types. A statement is a chain of MATCH,
 OPTIONAL MATCH, WITH and UNWIND and a RETURN, drawn together with its SQL, in which each clause is a table of its variables:
 nodes and relationships are structs, and that no relationship stands twice in a MATCH is written out. Answers are compared as
-multisets, in order where all columns are ordered. What differs is printed with both texts; the exit code is then 1.
+multisets, in order where all columns are ordered. What differs is printed with both texts; the exit code is
+then 1. Ctrl-C ends it with what was counted so far.
 """
 import argparse
 import random
@@ -410,6 +411,25 @@ def words(rows):
     return [[{True: "true", False: "false"}[v] if isinstance(v, bool) else v for v in row] for row in rows]
 
 
+def compare(args, number, duck, gdb):
+    """What became of a statement: one of the words of main."""
+    cypher, sql, ordered = drawn(args.seed, number)
+    answers = []
+    for name, peer, text in (("DuckDB", duck, sql), ("gdb", gdb, cypher)):
+        try:
+            answers.append(plainly(words(peer.ask(text, args.limit)[0]), ordered))
+        except engines.Failed as error:
+            if str(error) == "limit":
+                return "past the limit"
+            print(f"{number}: refused by {name}: {error}\n  {cypher}\n  {sql if peer is duck else ''}")
+            return f"refused by {name}"
+    if answers[0] == answers[1]:
+        return "same" if answers[0] else "same, without rows"
+    print(f"{number}: different:\n  {cypher}\n  {sql}\n  DuckDB {len(answers[0])} rows {str(answers[0])[:300]}\n"
+          f"  gdb    {len(answers[1])} rows {str(answers[1])[:300]}")
+    return "different"
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--gdb", default="gdb")
@@ -427,25 +447,13 @@ def main():
         peer.load(tables, dir)
     for view in views(tables):
         duck.ask(view, args.limit)
-    counts = dict.fromkeys(("same", "different", "refused by gdb", "refused by DuckDB", "past the limit", "without rows"), 0)
-    for number in range(args.first, args.first + args.count):
-        cypher, sql, ordered = drawn(args.seed, number)
-        answers, failed = [], None
-        for peer, text in ((duck, sql), (gdb, cypher)):
-            try:
-                answers.append(plainly(words(peer.ask(text, args.limit)[0]), ordered))
-            except engines.Failed as error:
-                failed = "past the limit" if str(error) == "limit" else f"refused by {'gdb' if peer is gdb else 'DuckDB'}"
-                if failed != "past the limit":
-                    print(f"{number}: {failed}: {error}\n  {cypher}\n  {sql if peer is duck else ''}")
-                break
-        outcome = failed or ("same" if answers[0] == answers[1] else "different")
-        counts[outcome] += 1
-        counts["without rows"] += outcome == "same" and not answers[0]
-        if outcome == "different":
-            print(f"{number}: different:\n  {cypher}\n  {sql}\n  DuckDB {len(answers[0])} rows {str(answers[0])[:300]}\n"
-                  f"  gdb    {len(answers[1])} rows {str(answers[1])[:300]}")
-    print(", ".join(f"{n} {what}" for what, n in counts.items()))
+    counts = dict.fromkeys(("same", "same, without rows", "different", "refused by gdb", "refused by DuckDB", "past the limit"), 0)
+    try:
+        for number in range(args.first, args.first + args.count):
+            counts[compare(args, number, duck, gdb)] += 1
+    except KeyboardInterrupt:
+        pass
+    print("; ".join(f"{n} {what}" for what, n in counts.items()))
     gdb.close()
     duck.close()
     sys.exit(counts["different"] + counts["refused by gdb"] + counts["refused by DuckDB"] > 0)
