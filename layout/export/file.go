@@ -17,8 +17,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// fileBytes bounds what writing a file takes: its row group, pages, and rows that wait.
-const fileBytes = 32 << 20
+// fileBytes bounds what writing a file takes: its row group, pages, rows that wait, and as much of
+// what is not in use any more.
+const fileBytes = 64 << 20
 
 // rowsOnce is how many rows are read and written together.
 const rowsOnce = 4096
