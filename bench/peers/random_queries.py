@@ -298,8 +298,8 @@ class Query:
             return f"avg({value[0]})", f"avg({value[1]})", "int"
         if pick < .85:
             f = d.choice(["min", "max"])
-            value = self.text() if self.chance(.4) else value
-            return f"{f}({value[0]})", f"{f}({value[1]})", "text" if value[0].startswith(("'", "t", "l", "s")) else "int"
+            value, kind = (self.text(), "text") if self.chance(.4) else (value, "int")
+            return f"{f}({value[0]})", f"{f}({value[1]})", kind
         which = d.choice(["", "DISTINCT "])
         return (f"size(collect({which}{value[0]}))", f"count({which}{value[1]})", "int")
 
