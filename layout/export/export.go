@@ -53,8 +53,9 @@ var (
 // library that writes Parquet.
 const processBytes = 96 << 20
 
-// Export writes the tables of a store. The directory appears whole, or not at all. Memory does not
-// grow with the store; if files of all relations do not fit in it, lists are read several times.
+// Export writes the tables of a store. The directory appears whole, or not at all. If files of all
+// relations do not fit in memory, lists are read several times. Besides what is counted, the ends
+// of files take memory until they are written, some 8 bytes a node.
 func Export(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 	opt Options) (err error) {
 	if len(s.Meta().EdgeSplits) > 0 {
