@@ -55,7 +55,7 @@ func (p *pattern) unique(x ast.Expr, src Source) *ast.Var {
 }
 
 // nodesOf finds the nodes that the keys are of: variables, and their properties. Where nodes come
-// once each, only those count that tell nodes apart.
+// once each, and where groups cannot be put together later, only those count that tell nodes apart.
 func (g *grouping) nodesOf(p *pattern, src Source, once bool) {
 	for _, c := range g.calls {
 		if c.Distinct && c.Name == "count" {
@@ -66,6 +66,7 @@ func (g *grouping) nodesOf(p *pattern, src Source, once bool) {
 	}
 	var by []int
 	exact := true
+	once = once || slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !counts(c) })
 	for _, x := range g.keys {
 		if v := p.unique(x, src); v != nil {
 			x = v

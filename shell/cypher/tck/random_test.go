@@ -125,7 +125,9 @@ func (s *statements) condition(depth int) string {
 func (s *statements) result() string {
 	a := s.one("*", s.nodes[0], "DISTINCT "+s.nodes[s.IntN(len(s.nodes))], s.property())
 	count := "count(" + a + ")"
-	switch s.IntN(7) {
+	switch s.IntN(8) {
+	case 6:
+		return "RETURN " + s.property() + " AS x, size(collect(" + s.property() + ")), " + count
 	case 0:
 		return "RETURN " + count
 	case 1:
