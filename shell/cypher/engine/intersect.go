@@ -129,9 +129,3 @@ func lower(s []uint32, u uint32) int {
 	}
 	return lo
 }
-
-// contains reports whether a list has a neighbor.
-func contains(nbr []uint32, u uint32) bool {
-	at := lower(nbr, u)
-	return at < len(nbr) && nbr[at] == u
-}
