@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -150,5 +151,71 @@ func TestMemory(t *testing.T) {
 	_, err := answer(t, st, 16<<20, "MATCH (a), (b) RETURN a, b ORDER BY b.id")
 	if err == nil || !strings.Contains(err.Error(), "rows of the statement") {
 		t.Errorf("2000 nodes twice in 16 MiB: %v", err)
+	}
+}
+
+// TestUndirected holds the counts of two hops over undirected edges, of which no match uses one
+// twice.
+func TestUndirected(t *testing.T) {
+	seen, degree := map[[2]layout.NodeID]bool{}, map[layout.NodeID]int{}
+	text, edges := "src,dst\n", 0
+	for _, e := range layouttest.Random(3, 30, 90).Edges {
+		a, b := min(e.Src, e.Dst), max(e.Src, e.Dst)
+		if a == b || seen[[2]layout.NodeID{a, b}] {
+			continue
+		}
+		seen[[2]layout.NodeID{a, b}] = true
+		text += fmt.Sprintf("%d,%d\n", e.Src, e.Dst)
+		edges += 2
+		degree[a]++
+		degree[b]++
+	}
+	fs, ctx := vfs.NewMem(), context.Background()
+	layouttest.WriteFile(t, fs, "e.csv", []byte(text))
+	o := source.Options{Memory: 128 << 20, Edges: "e.csv"}
+	_, err := ingest.Run(ctx, fs, ingest.Options{Options: o, Out: "u", Undirected: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := layout.Open(ctx, fs, "u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := 0
+	for _, d := range degree {
+		two += d * (d - 1)
+	}
+	for _, c := range []struct {
+		stmt string
+		want int
+	}{
+		{"MATCH ()-->() RETURN count(*)", edges},
+		{"MATCH ()-->()-->() RETURN count(*)", two},
+		{"MATCH ()--()<--() RETURN count(*)", two},
+		{"MATCH (a)-[r]->(b)<-[s]-(c) WHERE r <> s RETURN count(*)", two},
+		{"MATCH (a)-->(b)-->(c) RETURN count([a.id, b.id, c.id])", two},
+	} {
+		if got, err := answer(t, st, 0, c.stmt); err != nil || got != fmt.Sprint(c.want) {
+			t.Errorf("%s: %s, %v; want %d", c.stmt, got, err, c.want)
+		}
+	}
+}
+
+// TestThreads holds that rows and groups come in the same order on any number of threads.
+func TestThreads(t *testing.T) {
+	st := layouttest.Build(t, vfs.NewMem(), "s", layouttest.Random(5, 6000, 9000))
+	for _, stmt := range []string{"MATCH (a)-->(b) RETURN b.id, count(*)",
+		"MATCH (a)-->(b)-->(c) RETURN c.id % 7 AS k, count(*), min(a.id)",
+		"MATCH (a)-->(b) RETURN a.id, b.id"} {
+		before := runtime.GOMAXPROCS(1)
+		want, err := answer(t, st, 0, stmt)
+		runtime.GOMAXPROCS(4)
+		for range 3 {
+			got, also := answer(t, st, 0, stmt)
+			if err != nil || also != nil || got != want {
+				t.Errorf("%s: other rows on 4 threads than on 1; %v, %v", stmt, err, also)
+			}
+		}
+		runtime.GOMAXPROCS(before)
 	}
 }
