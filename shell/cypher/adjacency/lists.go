@@ -101,25 +101,25 @@ func (b *Builder) Lists() (*Lists, error) {
 	for ; b.at < l.End; b.at++ {
 		l.Off[b.at-l.First+1] = uint32(len(l.Nbr))
 	}
-	for v := l.First; v < l.End; v++ {
-		lo, hi := l.Of(v)
-		b.sort(lo, hi)
-	}
+	l.sort()
 	return l, l.finish(b.grow)
 }
 
-// sort puts a list in order, which it is but where relations were put together.
-func (b *Builder) sort(lo, hi uint32) {
-	nbr := b.l.Nbr[lo:hi]
-	if len(b.l.Typ) == 0 {
-		if !slices.IsSorted(nbr) {
-			slices.Sort(nbr)
+// sort puts lists in order, which they are but where relations were put together.
+func (l *Lists) sort() {
+	for v := l.First; v < l.End; v++ {
+		lo, hi := l.Of(v)
+		nbr := l.Nbr[lo:hi]
+		if len(l.Typ) == 0 {
+			if !slices.IsSorted(nbr) {
+				slices.Sort(nbr)
+			}
+			continue
 		}
-		return
-	}
-	s := byNeighbor{nbr, b.l.Typ[lo:hi]}
-	if !sort.IsSorted(s) {
-		sort.Stable(s)
+		s := byNeighbor{nbr, l.Typ[lo:hi]}
+		if !sort.IsSorted(s) {
+			sort.Stable(s)
+		}
 	}
 }
 
@@ -229,52 +229,66 @@ func (l *Lists) Bytes() int64 {
 	return 4*int64(cap(l.Off)+cap(l.Nbr)+cap(l.Num)) + 2*int64(cap(l.Typ))
 }
 
-// Turn returns the lists of the other direction, of the nodes first … end-1, which have all
-// neighbors of l. It takes O(nodes + edges).
-func Turn(l *Lists, first, end uint32, grow func(int64) error) (*Lists, error) {
-	t := &Lists{First: first, End: end, Type: l.Type, Loops: l.Loops, Multi: l.Multi,
-		Least: math.MaxUint32}
-	bytes := 4 * (int64(end-first) + 1 + int64(len(l.Nbr)))
-	bytes += 2*int64(len(l.Typ)) + 4*int64(len(l.Num))
-	if err := grow(bytes); err != nil {
+// Turn returns the lists of the other direction of edges that each calls its argument with, twice
+// and by ascending owner, as they are in lists. Their neighbors are first … end-1. typed says that
+// they have several types. It takes O(nodes + edges), and no more memory than the lists.
+func Turn(first, end uint32, typed bool, each func(edge func(owner, nbr uint32, typ uint16)) error,
+	grow func(int64) error) (*Lists, error) {
+	t := &Lists{First: first, End: end, Least: math.MaxUint32}
+	if err := grow(4 * (int64(end-first) + 1)); err != nil {
 		return nil, err
 	}
 	t.Off = make([]uint32, end-first+1)
-	for _, u := range l.Nbr {
-		t.Off[u-first]++
+	edges := uint64(0)
+	err := each(func(_, nbr uint32, _ uint16) {
+		t.Off[nbr-first]++
+		edges++
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.make(edges, typed, grow); err != nil {
+		return nil, err
 	}
 	sum := uint32(0)
 	for i, n := range t.Off {
 		t.Off[i] = sum
 		sum += n
 	}
-	t.Nbr = make([]uint32, len(l.Nbr))
-	if l.Typ != nil {
-		t.Typ = make([]uint16, len(l.Typ))
-	}
-	if l.Num != nil {
-		t.Num = make([]uint32, len(l.Num))
-	}
-	for v := l.First; v < l.End; v++ {
-		lo, hi := l.Of(v)
-		if lo < hi {
-			t.Least, t.Most = min(t.Least, v), max(t.Most, v)
+	err = each(func(owner, nbr uint32, typ uint16) {
+		at := t.Off[nbr-first]
+		t.Off[nbr-first]++
+		t.Nbr[at], t.Type = owner, typ
+		if typed {
+			t.Typ[at] = typ
 		}
-		for i := lo; i < hi; i++ {
-			at := t.Off[l.Nbr[i]-first]
-			t.Off[l.Nbr[i]-first]++
-			t.Nbr[at] = v
-			if l.Typ != nil {
-				t.Typ[at] = l.Typ[i]
-			}
-			if l.Num != nil {
-				t.Num[at] = l.Num[i]
-			}
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	copy(t.Off[1:], t.Off[:len(t.Off)-1])
 	t.Off[0] = 0
-	return t, nil
+	t.sort()
+	return t, t.finish(grow)
+}
+
+// make makes room for edges.
+func (l *Lists) make(edges uint64, typed bool, grow func(int64) error) error {
+	if edges > math.MaxUint32-2 {
+		return ErrTooMany
+	}
+	bytes := 4 * int64(edges)
+	if typed {
+		bytes += 2 * int64(edges)
+	}
+	if err := grow(bytes); err != nil {
+		return err
+	}
+	l.Nbr = make([]uint32, edges)
+	if typed {
+		l.Typ = make([]uint16, edges)
+	}
+	return nil
 }
 
 // Both returns lists of both directions: the entries of out, and those of in, which lead back. An

@@ -55,6 +55,14 @@ func (l *Lists) all() (out [][5]uint32) {
 	return out
 }
 
+// each calls edge with all entries.
+func (l *Lists) each(edge func(owner, nbr uint32, typ uint16)) error {
+	for _, e := range l.all() {
+		edge(e[0], e[1], uint16(e[2]))
+	}
+	return nil
+}
+
 // TestLists holds that turned lists equal the lists of the other direction, and that lists of both
 // have the entries of each, loops once.
 func TestLists(t *testing.T) {
@@ -66,7 +74,7 @@ func TestLists(t *testing.T) {
 			edges = append(edges, edge{r.Uint32N(nodes), r.Uint32N(nodes), uint16(r.IntN(3))})
 		}
 		out, in := lists(t, edges, nodes, false), lists(t, edges, nodes, true)
-		turned, err := Turn(out, 0, nodes, free)
+		turned, err := Turn(0, nodes, true, out.each, free)
 		if err != nil || !slices.Equal(turned.all(), in.all()) {
 			t.Fatalf("turned %v, %v; want %v", turned.all(), err, in.all())
 		}

@@ -175,6 +175,14 @@ func some(xs ...Expr) (out []Expr) {
 	return out
 }
 
+// Conjuncts returns the conditions that AND joins in x.
+func Conjuncts(x Expr) []Expr {
+	if b, ok := x.(*Binary); ok && b.Op == "AND" {
+		return append(Conjuncts(b.L), Conjuncts(b.R)...)
+	}
+	return []Expr{x}
+}
+
 // Aggregates are the functions that take the rows of a group.
 var Aggregates = map[string]bool{"count": true, "sum": true, "avg": true, "min": true, "max": true,
 	"collect": true, "percentilecont": true, "percentiledisc": true, "stdev": true, "stdevp": true}

@@ -213,26 +213,40 @@ func (a *summing) add(b *batch, groups []int32, n int) error {
 		}
 		s := &a.of[g]
 		s.n += b.times[i]
-		switch x := v.At(i).(type) {
-		case int64:
-			err = a.int(s, x, b.times[i])
-		case float64:
+		switch {
+		case v.Kind == vector.Int && !v.Const:
+			err = a.int(s, v.Ints[i], b.times[i])
+		case v.Kind == vector.Float && !v.Const:
 			s.isFloat = true
-			s.add(x * float64(b.times[i]))
-		case value.Temporal:
-			for range b.times[i] {
-				if s.rest, err = eval.Plus(a.call, s.rest, x); err != nil {
-					break
-				}
-			}
+			s.add(v.Floats[i] * float64(b.times[i]))
 		default:
-			err = eval.TypeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(x))
+			err = a.any(s, v.At(i), b.times[i])
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// any adds a value some times.
+func (a *summing) any(s *sum, x any, times int64) (err error) {
+	switch x := x.(type) {
+	case int64:
+		return a.int(s, x, times)
+	case float64:
+		s.isFloat = true
+		s.add(x * float64(times))
+		return nil
+	case value.Temporal:
+		for range times {
+			if s.rest, err = eval.Plus(a.call, s.rest, x); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return eval.TypeError(a.call, "%s wants numbers, not %s", a.call.Name, value.Kind(x))
 }
 
 func (s *sum) add(x float64) {

@@ -87,7 +87,8 @@ func (e *eliminator) fits(v int) bool {
 		return len(f.legs) == 1 && len(f.unlike)+len(f.minus)+len(f.used) == 0
 	}
 	if len(f.legs) > 1 {
-		return len(f.used) == 0 && (len(f.unlike) == 0 || !f.multi())
+		return len(f.used) == 0 && (len(f.unlike) == 0 || !slices.ContainsFunc(f.legs,
+			func(r *rel) bool { return r.lists.Multi }))
 	}
 	return len(f.used) == 0 || len(f.minus) == 0
 }

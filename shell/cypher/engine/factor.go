@@ -20,6 +20,8 @@ type factor struct {
 	used     []*rel
 	parts    []*factor // of the node itself
 	optional bool      // counts 1 if there is nothing to count
+	// trivial says that each entry of a list counts 1, and multi that a list has a neighbor twice.
+	trivial, multi bool
 
 	// memo holds the counts of a factor with one leg, by node, less 1; nil for one that is not
 	// kept.
@@ -27,12 +29,27 @@ type factor struct {
 	first uint32
 }
 
-// trivial reports whether each entry of a list counts 1.
-func (p *pattern) trivial(f *factor) bool {
+// settle finds out what is the same for all lists of a factor, once these are there. Where keep is
+// set, counts that take more than a look at a degree are kept, as long as there is memory.
+func (f *factor) settle(p *pattern, src Source, keep bool) {
 	n := p.nodes[f.node]
 	l := f.legs[0].lists
-	return len(f.parts) == 0 && n.check == nil &&
+	f.trivial = len(f.parts) == 0 && n.check == nil &&
 		(len(l.Nbr) == 0 || n.set.Covers(l.Least, l.Most))
+	f.multi = slices.ContainsFunc(append(slices.Clone(f.legs), f.minus...), func(r *rel) bool {
+		return r.lists.Multi
+	})
+	for _, part := range f.parts {
+		part.settle(p, src, keep)
+	}
+	if f.twin != nil {
+		f.twin.settle(p, src, false)
+	}
+	owners := p.nodes[f.legs[0].owner].set.bounds()
+	size := int64(owners.End - owners.From)
+	if keep && !f.trivial && len(f.legs) == 1 && len(f.minus) == 0 && src.Grow(8*size) == nil {
+		f.memo, f.first = make([]int64, size), owners.From
+	}
 }
 
 // counter computes factors for one goroutine.
@@ -82,7 +99,7 @@ func (c *counter) one(f *factor, v uint32) (n int64, err error) {
 	l := f.legs[0].lists
 	lo, hi := l.Of(v)
 	switch {
-	case c.p.trivial(f):
+	case f.trivial:
 		n = int64(hi - lo)
 		if f.twin != nil {
 			n, err = c.twins(f, l.Nbr[lo:hi], n)
@@ -118,7 +135,7 @@ func (c *counter) sum(f *factor, nbrs []uint32) (n int64, err error) {
 
 // twins counts pairs of different entries of a list. first is the count of f if it is known.
 func (c *counter) twins(f *factor, nbrs []uint32, first int64) (int64, error) {
-	if first >= 0 && c.p.trivial(f.twin) {
+	if first >= 0 && f.twin.trivial {
 		return first * (first - 1), nil
 	}
 	var a, b, same int64
@@ -223,7 +240,7 @@ func (c *counter) joined(f *factor, b *batch, row int) (n int64, err error) {
 	m := c.markOf(f)
 	spans := func(rels []*rel, i int) span { return rels[i].span(b.nodes[rels[i].owner][row]) }
 	a := spans(f.legs, 0)
-	simple := c.p.trivial(f) && !f.multi()
+	simple := f.trivial && !f.multi
 	if simple && len(f.legs) == 2 && len(f.minus) == 0 {
 		return m.common(a, spans(f.legs, 1)), nil
 	}
@@ -248,13 +265,6 @@ func (c *counter) joined(f *factor, b *batch, row int) (n int64, err error) {
 		n += k
 	}
 	return n, nil
-}
-
-// multi reports whether a list has a neighbor twice.
-func (f *factor) multi() bool {
-	return slices.ContainsFunc(append(slices.Clone(f.legs), f.minus...), func(r *rel) bool {
-		return r.lists.Multi
-	})
 }
 
 func (c *counter) markOf(f *factor) *mark {

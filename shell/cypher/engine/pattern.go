@@ -91,7 +91,7 @@ func newPattern(clauses []*ast.Match) (*pattern, bool) {
 		if m.Where == nil {
 			continue
 		}
-		for _, x := range conjuncts(m.Where) {
+		for _, x := range ast.Conjuncts(m.Where) {
 			if !p.condition(x) || m.Optional && !p.own(x) {
 				return nil, false
 			}
@@ -130,13 +130,6 @@ func (p *pattern) own(x ast.Expr) bool {
 		n = i
 	}
 	return n >= 0
-}
-
-func conjuncts(x ast.Expr) []ast.Expr {
-	if b, ok := x.(*ast.Binary); ok && b.Op == "AND" {
-		return append(conjuncts(b.L), conjuncts(b.R)...)
-	}
-	return []ast.Expr{x}
 }
 
 // path adds a path of a clause.

@@ -17,6 +17,7 @@ type step struct {
 	// legs are relationships to nodes that are bound before, the longest bound first. There are
 	// none for a node at which a part of the pattern begins.
 	legs      []*rel
+	entries   []bool   // which legs' entries are kept
 	conflicts [][2]int // relationships that must not be the same
 	cross     []*condition
 	factors   []*factor
@@ -33,7 +34,6 @@ type plan struct {
 	p     *pattern
 	src   Source
 	steps []*step
-	empty bool // nothing can match
 }
 
 // resolve finds out which nodes variables may be. It returns false if the source cannot tell.
@@ -191,6 +191,13 @@ func makePlan(ctx context.Context, p *pattern, env *vector.Env, src Source) (*pl
 	}
 	pl.place(factors)
 	pl.live()
+	for _, s := range pl.steps {
+		for _, leg := range s.legs {
+			s.entries = append(s.entries, slices.ContainsFunc(s.keepRels, func(i int) bool {
+				return p.rels[i] == leg
+			}))
+		}
+	}
 	return pl, nil
 }
 
@@ -365,7 +372,10 @@ func (pl *plan) place(factors []*factor) {
 			s.conflicts = append(s.conflicts, [2]int{i, j})
 		}
 	}
+	// A search that begins at few nodes counts what it meets, and keeps nothing.
+	keep := !pl.p.nodes[pl.steps[0].node].anchored
 	for _, f := range factors {
+		f.settle(pl.p, pl.src, keep)
 		slices.SortStableFunc(f.legs, func(a, b *rel) int { return at[a.owner] - at[b.owner] })
 		s := pl.steps[latest(f.wants()...)]
 		s.factors = append(s.factors, f)

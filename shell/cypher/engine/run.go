@@ -25,9 +25,6 @@ type sink interface {
 // run runs a plan on some threads, each with a sink of its own.
 func (pl *plan) run(ctx context.Context, env *vector.Env, threads int,
 	newSink func() sink, done func(part int)) error {
-	if pl.empty || len(pl.steps) == 0 {
-		return nil
-	}
 	parts := pl.parts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -53,20 +50,13 @@ func (pl *plan) run(ctx context.Context, env *vector.Env, threads int,
 	return context.Cause(ctx)
 }
 
-// parts returns the first nodes, in parts.
-func (pl *plan) parts() (out [][]uint32) {
+// parts returns the first nodes, in parts: ranges, or the one range in which all anchors are.
+func (pl *plan) parts() []Range {
 	n := pl.p.nodes[pl.steps[0].node]
 	if n.anchored {
-		return [][]uint32{n.anchor}
+		return []Range{n.set.bounds()}
 	}
-	for _, r := range n.set.split(morselNodes) {
-		nodes := make([]uint32, 0, r.End-r.From)
-		for v := r.From; v < r.End; v++ {
-			nodes = append(nodes, v)
-		}
-		out = append(out, nodes)
-	}
-	return out
+	return n.set.split(morselNodes)
 }
 
 // worker runs the steps of a plan in one thread. Each step has one batch, which it fills and hands
@@ -123,15 +113,31 @@ func (pl *plan) markWords(s *step) uint64 {
 	return pl.src.Nodes()/64 + 1
 }
 
-// part finds the matches that begin at some nodes.
-func (w *worker) part(number int, nodes []uint32) error {
+// part finds the matches that begin at the nodes of a part.
+func (w *worker) part(number int, of Range) error {
 	w.number = number
-	for _, v := range nodes {
-		if err := w.try(0, nil, 0, v); err != nil {
+	if err := w.within(0, nil, 0, of); err != nil {
+		return err
+	}
+	return w.flush(0, nil)
+}
+
+// within takes the nodes of a range, or of its anchors, that the node of step k may be.
+func (w *worker) within(k int, in *batch, row int, of Range) error {
+	if n := w.p.nodes[w.steps[k].node]; n.anchored {
+		for _, v := range n.anchor {
+			if err := w.try(k, in, row, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for v := of.From; v < of.End; v++ {
+		if err := w.try(k, in, row, v); err != nil {
 			return err
 		}
 	}
-	return w.flush(0, nil)
+	return nil
 }
 
 // try adds a row for a value of the node of step k, if it may have it.
@@ -185,26 +191,14 @@ func (w *worker) extend(k int, in *batch) error {
 func (w *worker) all(k int, in *batch, row int) error {
 	n := w.p.nodes[w.steps[k].node]
 	if n.anchored {
-		for _, v := range n.anchor {
-			if err := w.try(k, in, row, v); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.within(k, in, row, Range{})
 	}
 	for _, r := range n.set.Ranges {
-		for v := r.From; v < r.End; v++ {
-			if err := w.try(k, in, row, v); err != nil {
-				return err
-			}
+		if err := w.within(k, in, row, r); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// wantsEntry reports whether the entries of a leg are kept.
-func (s *step) wantsEntry(p *pattern, leg int) bool {
-	return slices.ContainsFunc(s.keepRels, func(i int) bool { return p.rels[i] == s.legs[leg] })
 }
 
 // hop takes the neighbors of a node.
@@ -218,7 +212,7 @@ func (w *worker) hop(k int, in *batch, row int) error {
 	}
 	n := w.p.nodes[s.node]
 	all := n.check == nil && !n.anchored && n.set.Covers(l.Least, l.Most)
-	entries := s.wantsEntry(w.p, 0)
+	entries := s.entries[0]
 	for i := lo; i < hi; i++ {
 		v := l.Nbr[i]
 		if !all {
@@ -263,7 +257,7 @@ func (w *worker) combine(k int, in *batch, row int, v uint32, i int) error {
 	s := w.steps[k]
 	if i == len(s.legs) {
 		for j := range s.legs {
-			if s.wantsEntry(w.p, j) {
+			if s.entries[j] {
 				w.ents[k][j] = append(w.ents[k][j], w.at[j])
 			}
 		}

@@ -162,7 +162,7 @@ func (w *walk) equations(n *ast.Node) iter.Seq2[string, ast.Expr] {
 				}
 			}
 		}
-		for _, x := range conjuncts(w.m.Where) {
+		for _, x := range ast.Conjuncts(w.m.Where) {
 			c, ok := x.(*ast.Compare)
 			if !ok || len(c.Ops) != 1 || c.Ops[0] != "=" || n.Name == "" {
 				continue
@@ -178,14 +178,6 @@ func (w *walk) equations(n *ast.Node) iter.Seq2[string, ast.Expr] {
 			}
 		}
 	}
-}
-
-// conjuncts returns the conditions that AND joins in x.
-func conjuncts(x ast.Expr) []ast.Expr {
-	if b, ok := x.(*ast.Binary); ok && b.Op == "AND" {
-		return append(conjuncts(b.L), conjuncts(b.R)...)
-	}
-	return []ast.Expr{x}
 }
 
 // best returns the node of the pattern at which the search begins: one from which all directions

@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/listfile"
+	"gdb/shell/cypher/adjacency"
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/value"
 	"gdb/shell/exec"
@@ -34,8 +36,9 @@ type store struct {
 	props properties
 	// relations holds the types of relationships, by the numbers of meta.EdgeTypes.
 	relations []string
-	// out holds the out-lists of a store that keeps none.
-	out *turned
+	// lists are those in memory, and out the out-lists of a store that keeps none.
+	lists *source
+	out   *adjacency.Lists
 }
 
 func newStore(ctx context.Context, x *exec.Execution, root *exec.Operator) *store {
@@ -63,9 +66,6 @@ func relationName(m *kv.Meta, i int, name string) string {
 
 // Close closes the columns and gives memory back.
 func (s *store) Close() error {
-	if s.out != nil {
-		s.out.held.Release()
-	}
 	return s.props.Close()
 }
 
@@ -296,13 +296,7 @@ func (s *store) types(names []string) (wanted map[uint16]bool, ok bool) {
 // list returns the list of a node.
 func (s *store) list(ctx context.Context, n layout.NodeID, dir ast.Direction) ([]entry, error) {
 	if dir == ast.Out && !s.g.HasDirection(layout.Out) {
-		if s.out == nil {
-			var err error
-			if s.out, err = s.turn(ctx); err != nil {
-				return nil, err
-			}
-		}
-		return s.out.list(n), nil
+		return s.made(ctx, n)
 	}
 	d := layout.In
 	if dir == ast.Out {
@@ -324,6 +318,27 @@ func (s *store) list(ctx context.Context, n layout.NodeID, dir ast.Direction) ([
 		return nil, fmt.Errorf("list of node #%d: %w", n, err)
 	}
 	number(out)
+	return out, nil
+}
+
+// made returns the out-list of a node of a store that keeps none.
+func (s *store) made(ctx context.Context, n layout.NodeID) (out []entry, err error) {
+	if s.out == nil {
+		s.x.Warn("this store keeps no out-lists: the statement makes them in memory; %s ingest "+
+			"--direction both keeps them", message.Program)
+		if s.out, err = s.lists.Lists(ctx, ast.Out, nil); err != nil {
+			return nil, err
+		}
+		if s.out == nil {
+			return nil, fmt.Errorf("this store keeps no out-lists, and there is no memory to make "+
+				"them: raise --memory, or %s ingest --direction both", message.Program)
+		}
+	}
+	lo, hi := s.out.Of(uint32(n))
+	for i := lo; i < hi; i++ {
+		number, _ := s.out.NumberOf(i)
+		out = append(out, entry{layout.NodeID(s.out.Nbr[i]), s.out.TypeOf(i), number})
+	}
 	return out, nil
 }
 

@@ -46,39 +46,45 @@ func Plan(x *exec.Execution) (*exec.Plan, error) {
 		return nil, placed(err, src, from)
 	}
 	root := x.Operator("cypher", "clause by clause, row by row", -1, -1)
-	run := func(ctx context.Context) error { return answer(ctx, x, root, q) }
 	if x.Mode == lang.ModeExplain {
 		return &exec.Plan{Root: root}, explain(x, root, q)
 	}
 	return &exec.Plan{Root: root, Run: func(ctx context.Context) error {
-		return placed(run(ctx), src, from)
+		return placed(answer(ctx, x, root, q), src, from)
 	}}, nil
 }
 
-// answer runs a statement.
-func answer(ctx context.Context, x *exec.Execution, root *exec.Operator,
-	q *plain.Query) (err error) {
+// with calls run with the store for one statement, and what it is run with. tell is told how the
+// engine runs a part of it.
+func with(ctx context.Context, x *exec.Execution, root *exec.Operator, tell func([]engine.Step),
+	run func(s *store, o plain.Options) error) (err error) {
 	s := newStore(ctx, x, root)
 	defer func() { err = errors.Join(err, s.Close()) }()
-	x.WarnApart()
-	x.Header(q.Columns...)
 	held := mem.NewAccount(x.Graph.Budget, "rows of the statement")
 	defer held.Release()
 	lists := newSource(s, &held)
 	defer lists.Close()
+	return run(s, plain.Options{Params: x.Params, Grow: lists.Grow,
+		Engine: &engine.Engine{Source: lists, Tell: tell}})
+}
+
+// answer runs a statement.
+func answer(ctx context.Context, x *exec.Execution, root *exec.Operator, q *plain.Query) error {
+	x.WarnApart()
+	x.Header(q.Columns...)
 	var steps []engine.Step
 	var ops []*exec.Operator
-	o := plain.Options{Params: x.Params, Grow: lists.Grow, Engine: &engine.Engine{Source: lists,
-		Tell: func(of []engine.Step) {
-			steps = append(steps, of...)
-			ops = append(ops, operators(x, root, of)...)
-		}}}
-	err = q.Run(ctx, s, o, func(row []any) error {
-		if err := cells(row); err != nil {
-			return err
-		}
-		x.Row(row...)
-		return x.Err()
+	tell := func(of []engine.Step) {
+		steps, ops = append(steps, of...), append(ops, operators(x, root, of)...)
+	}
+	err := with(ctx, x, root, tell, func(s *store, o plain.Options) error {
+		return q.Run(ctx, s, o, func(row []any) error {
+			if err := cells(row); err != nil {
+				return err
+			}
+			x.Row(row...)
+			return x.Err()
+		})
 	})
 	for i, op := range ops {
 		op.Emit(int(steps[i].Out()), 0)
@@ -101,19 +107,15 @@ func operators(x *exec.Execution, root *exec.Operator, steps []engine.Step) (out
 }
 
 // explain plans a statement without running it. It reads the lists of which sizes are estimated.
-func explain(x *exec.Execution, root *exec.Operator, q *plain.Query) (err error) {
+func explain(x *exec.Execution, root *exec.Operator, q *plain.Query) error {
 	ctx := context.Background()
-	s := newStore(ctx, x, root)
-	defer func() { err = errors.Join(err, s.Close()) }()
-	held := mem.NewAccount(x.Graph.Budget, "rows of the statement")
-	defer held.Release()
-	lists := newSource(s, &held)
-	defer lists.Close()
-	e := &engine.Engine{Source: lists, Tell: func(of []engine.Step) {
+	tell := func(of []engine.Step) {
 		x.PlanRead = true
 		operators(x, root, of)
-	}}
-	return q.Plan(ctx, s, plain.Options{Params: x.Params, Grow: lists.Grow, Engine: e})
+	}
+	return with(ctx, x, root, tell, func(s *store, o plain.Options) error {
+		return q.Plan(ctx, s, o)
+	})
 }
 
 // cells makes of values what renderers take: all but numbers, strings and null become text.

@@ -31,7 +31,8 @@ type source struct {
 }
 
 func newSource(s *store, held *mem.Account) *source {
-	return &source{store: s, held: held, used: map[string]bool{}}
+	s.lists = &source{store: s, held: held, used: map[string]bool{}}
+	return s.lists
 }
 
 // Close ends the use of what is kept.
@@ -150,7 +151,7 @@ func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (
 		case dir == ast.Both:
 			return s.both(ctx, types, grow)
 		case dir == ast.Out && !s.g.HasDirection(layout.Out):
-			return s.turnedLists(ctx, types, grow)
+			return s.turn(ctx, types, wanted, grow)
 		}
 		return s.read(ctx, dir, types, wanted, grow)
 	})
@@ -180,18 +181,23 @@ func (s *source) both(ctx context.Context, types []string, grow func(int64) erro
 	return adjacency.Both(out, in, grow)
 }
 
-func (s *source) turnedLists(ctx context.Context, types []string,
+// turn makes out-lists of the in-lists, in two passes over these.
+func (s *source) turn(ctx context.Context, types []string, wanted map[uint16]bool,
 	grow func(int64) error) (any, error) {
-	in, err := s.Lists(ctx, ast.In, types)
-	if err != nil {
-		return nil, err
-	}
-	if in == nil {
-		return nil, errShort
-	}
-	from, _ := s.Ends(types)
+	from, to := s.Ends(types)
 	first, end := span(from)
-	return adjacency.Turn(in, first, end, grow)
+	return adjacency.Turn(first, end, s.several(wanted),
+		func(edge func(owner, nbr uint32, typ uint16)) error {
+			return s.scan(ctx, layout.In, to, wanted, func(owner, nbr uint32, typ uint16) error {
+				edge(owner, nbr, typ)
+				return nil
+			})
+		}, grow)
+}
+
+// several reports whether edges of some relations, or of all for nil, have several types.
+func (s *source) several(wanted map[uint16]bool) bool {
+	return len(wanted) != 1 && len(s.meta.EdgeTypes) > 1
 }
 
 // span returns the first node of a set, and the one behind the last.
@@ -211,11 +217,20 @@ func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
 		d, from = layout.In, to
 	}
 	first, end := span(from)
-	b, err := adjacency.NewBuilder(first, end, len(wanted) != 1 && len(s.meta.EdgeTypes) > 1, grow)
+	b, err := adjacency.NewBuilder(first, end, s.several(wanted), grow)
 	if err != nil {
 		return nil, err
 	}
-	add := func(owner layout.NodeID, l *listfile.Lists, i int) error {
+	if err := s.scan(ctx, d, from, wanted, b.Add); err != nil {
+		return nil, err
+	}
+	return b.Lists()
+}
+
+// scan calls fn with the entries of the wanted types in the lists of some nodes, in order.
+func (s *source) scan(ctx context.Context, d layout.Direction, of engine.Set,
+	wanted map[uint16]bool, fn func(owner, nbr uint32, typ uint16) error) error {
+	each := func(owner layout.NodeID, l *listfile.Lists, i int) error {
 		for k := l.Off[i]; k < l.Off[i+1]; k++ {
 			typ := uint16(0)
 			if len(l.Types) > 0 {
@@ -224,12 +239,13 @@ func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
 			if wanted != nil && !wanted[typ] {
 				continue
 			}
-			if err := b.Add(uint32(owner), uint32(l.Nbrs[k]), typ); err != nil {
+			if err := fn(uint32(owner), uint32(l.Nbrs[k]), typ); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
+	first, end := span(of)
 	nodes := make([]layout.NodeID, 0, graph.NodeBatch)
 	for v := uint64(first); v < uint64(end); v += uint64(len(nodes)) {
 		nodes = nodes[:0]
@@ -239,17 +255,17 @@ func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
 		err := s.g.EachList(ctx, d, nodes, graph.ListEntries,
 			func(part []layout.NodeID, l *listfile.Lists) (bool, error) {
 				for i, owner := range part {
-					if err := add(owner, l, i); err != nil {
+					if err := each(owner, l, i); err != nil {
 						return false, err
 					}
 				}
 				return true, ctx.Err()
 			})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b.Lists()
+	return nil
 }
 
 // Types returns the relations that names are of and that join nodes of two sets, by their own

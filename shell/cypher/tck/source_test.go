@@ -93,7 +93,7 @@ func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (
 		if err != nil {
 			return nil, err
 		}
-		in, err := adjacency.Turn(out, 0, uint32(len(s.labels)), grow)
+		in, err := s.Lists(ctx, ast.In, types)
 		if err != nil {
 			return nil, err
 		}
