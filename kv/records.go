@@ -136,6 +136,15 @@ type NodeTypeMeta struct {
 	// Keys says how the ids of the type are kept where they are integers; nil where the
 	// dictionary has them.
 	Keys *KeysMeta `json:",omitempty"`
+	// KeyName is the name of the column of ids in the type's table, if it has one that is not "id".
+	KeyName string `json:",omitempty"`
+}
+
+// IsID reports whether a name means the ids of the type: "id", or what the source called them,
+// unless a column of values is called so.
+func (t *NodeTypeMeta) IsID(name string) bool {
+	return (name == "id" || name == t.KeyName && name != "") &&
+		!slices.ContainsFunc(t.Columns, func(c TableColumn) bool { return c.Name == name })
 }
 
 // KeysMeta says how the ids of a type that are integers below 2^63 are kept.

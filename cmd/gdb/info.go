@@ -142,6 +142,9 @@ func printTypes(w *cli.Lines, m *kv.Meta) {
 			w.Printf("node types  ids are TYPE:ID\n")
 		}
 		w.Printf("  type      %-30.30s %s\n", t.Name, cli.Count(t.Nodes))
+		if t.KeyName != "" {
+			w.Printf("    ids     %s\n", cli.Cut(t.KeyName, 66))
+		}
 		printTableColumns(w, "    column  ", t.Columns)
 	}
 }

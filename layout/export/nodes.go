@@ -66,7 +66,10 @@ func (e *exporter) nodes(ctx context.Context) error {
 }
 
 func (t *nodeTable) write(ctx context.Context) error {
-	key := free("id", t.of.Columns)
+	key := t.of.KeyName
+	if key == "" {
+		key = free("id", t.of.Columns)
+	}
 	columns := []tables.Column{{Name: key, Kind: idKind(t.numbers)}}
 	t.shared = columnfile.NewFeatures(t.e.store, t.e.files.Device, t.e.files.Budget)
 	for _, c := range t.of.Columns {

@@ -141,6 +141,9 @@ func (p *pipeline) tablesMeta(m *kv.Meta, r *results) {
 			m.NodeTypes[t.Type].Roles = t.Roles
 		}
 	}
+	for i, name := range p.info.KeyNames {
+		m.NodeTypes[i].KeyName = name
+	}
 }
 
 // source says what the store is made from.

@@ -137,13 +137,18 @@ func (s *textGraph) chooseEnds(t *edgeTable) error {
 	return nil
 }
 
-// endsByType takes columns whose names tell the types of the ends, as user_id does of user, for the
-// ends that nothing else names.
+// endsByType takes columns for the ends that nothing else names: those called as the ids in the
+// tables of the ends, if the two differ, and those whose names tell the types of the ends, as
+// user_id does of user.
 func (t *edgeTable) endsByType() {
 	for _, end := range []struct {
-		col *int
-		typ string
-	}{{&t.src, t.srcType}, {&t.dst, t.dstType}} {
+		col     *int
+		typ, id string
+	}{{&t.src, t.srcType, t.srcID}, {&t.dst, t.dstType, t.dstID}} {
+		if c := slices.Index(t.Names, end.id); *end.col < 0 && c >= 0 && end.id != "" &&
+			t.srcID != t.dstID && !t.hasRole(c) {
+			*end.col = c
+		}
 		for c, name := range t.Names {
 			if *end.col < 0 && end.typ != "" && !t.hasRole(c) && sameKind(kindOf(name), end.typ) {
 				*end.col = c

@@ -57,6 +57,8 @@ type Info struct {
 	// EdgeTypes, which types its edges join.
 	NodeTypes []string
 	Ranged    bool
+	// KeyNames are the columns of ids of the tables of NodeTypes, "" of one without.
+	KeyNames  []string
 	Relations []kv.RelationMeta
 	Features  []FeatureInfo
 	Labels    *LabelInfo

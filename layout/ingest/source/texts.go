@@ -48,6 +48,7 @@ type textGraph struct {
 	nodesFile string
 	nodeTable *table.Table
 	opened    *nodeTable // the same with its columns
+	endIDs    [2]string  // what the tables of the ends of edges call their ids
 	// isNode tells which of some words are in the first part of nodesFile.
 	isNode func(words []string) (known map[string]bool, all bool, err error)
 }
@@ -67,6 +68,8 @@ type edgeTable struct {
 	// that the sources of foreign keys are the numbers of their rows, and not read.
 	srcKeys, dstKeys KeyIndex
 	numbered         bool
+	// srcID and dstID are what the tables of the ends call their ids; or "".
+	srcID, dstID string
 }
 
 // typed reports whether edges have types.
@@ -221,7 +224,8 @@ func (s *textGraph) openEdges(ctx context.Context, r Relation, format string) er
 		return input.Wrong(file, "is --delim right?",
 			"its rows have one field, but an edge is two nodes")
 	}
-	t := &edgeTable{Table: opened, relation: r.Name, srcType: r.Src, dstType: r.Dst}
+	t := &edgeTable{Table: opened, relation: r.Name, srcType: r.Src, dstType: r.Dst,
+		srcID: s.endIDs[0], dstID: s.endIDs[1]}
 	if err := s.edgeColumns(ctx, t); err != nil {
 		return err
 	}

@@ -45,6 +45,17 @@ type nodeType struct {
 	table *textGraph
 }
 
+// keyName returns the name of the column of ids, "" if there is none or it is "id".
+func (t *nodeType) keyName() string {
+	if t.table == nil || t.table.opened.id < 0 || t.table.opened.Names == nil {
+		return ""
+	}
+	if name := t.table.opened.Names[t.table.opened.id]; name != "id" {
+		return name
+	}
+	return ""
+}
+
 // relationEdges are the edges of a relation, read by a graph of its own.
 type relationEdges struct {
 	Relation
@@ -253,6 +264,7 @@ func (s *typedGraph) openRelations(ctx context.Context) error {
 		}
 		of.RelCol = NoColumn
 		r.graph = s.sub(&of)
+		r.graph.endIDs = [2]string{s.types[r.src].keyName(), s.types[r.dst].keyName()}
 		format, err := detectText(s.fs, r.File)
 		if err == nil {
 			err = r.graph.openEdges(ctx, r.Relation, format)
@@ -318,6 +330,7 @@ func (s *typedGraph) openTables(ctx context.Context) error {
 			return err
 		}
 		s.types[i].table = g
+		s.info.KeyNames = append(s.info.KeyNames, s.types[i].keyName())
 		s.took(g)
 	}
 	return nil

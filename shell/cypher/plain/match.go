@@ -212,9 +212,9 @@ func (w *walk) best(s *eval.Scope) (best int) {
 
 // isFound reports whether a graph may find a node of the pattern by its id.
 func (w *walk) isFound(n *ast.Node) bool {
-	_, ok := w.x.graph.(Finder)
+	finder, ok := w.x.graph.(Finder)
 	for key := range w.equations(n) {
-		if ok && key == "id" {
+		if ok && finder.FindsBy(key, n.Labels) {
 			return true
 		}
 	}

@@ -30,6 +30,8 @@ type Graph interface {
 
 // Finder is a Graph that finds nodes by a property without looking at all.
 type Finder interface {
+	// FindsBy reports whether Find knows a property of nodes with labels.
+	FindsBy(key string, labels []string) bool
 	// Find calls yield with all nodes with the labels that may have the value as a property. It
 	// returns false if it cannot tell, and has called nothing then.
 	Find(ctx context.Context, labels []string, key string, v any, yield func(value.Node) error) (

@@ -154,11 +154,22 @@ func (s *store) warnName(kind, name string, among []string) {
 	s.x.Warn("nothing in this store has the %s %s%s", kind, name, words.Near(name, among))
 }
 
-// Find calls yield with the node that has an external id, if a property named id is that: where
-// types of nodes have no column of that name, and the pattern says which type is meant.
+// FindsBy reports whether a property is the external id of nodes with the labels. Where nodes have
+// types, the labels must say which one.
+func (s *store) FindsBy(key string, labels []string) bool {
+	if len(s.meta.NodeTypes) == 0 || len(labels) != 1 {
+		return key == "id" && len(s.meta.NodeTypes) == 0 && len(labels) == 0
+	}
+	i := slices.IndexFunc(s.meta.NodeTypes, func(t kv.NodeTypeMeta) bool {
+		return t.Name == labels[0]
+	})
+	return i >= 0 && s.meta.NodeTypes[i].IsID(key)
+}
+
+// Find calls yield with the node that has an external id, if a property is that.
 func (s *store) Find(ctx context.Context, labels []string, key string, v any,
 	yield func(value.Node) error) (bool, error) {
-	if key != "id" || len(s.meta.NodeTypes) > 0 && len(labels) != 1 {
+	if !s.FindsBy(key, labels) {
 		return false, nil
 	}
 	name, ok := v.(string)
@@ -167,15 +178,8 @@ func (s *store) Find(ctx context.Context, labels []string, key string, v any,
 	}
 	if len(labels) > 0 {
 		name = labels[0] + ":" + name
-		for _, t := range s.meta.NodeTypes {
-			if t.Name == labels[0] && slices.ContainsFunc(t.Columns, func(c kv.TableColumn) bool {
-				return c.Name == key
-			}) {
-				return false, nil
-			}
-		}
 	}
-	if !ok || len(s.meta.NodeTypes) == 0 && len(labels) > 0 {
+	if !ok {
 		return false, nil
 	}
 	set := lang.NodeSet{IDs: lang.OneNode(lang.NodeRef{External: name})}

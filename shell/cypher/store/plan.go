@@ -78,6 +78,7 @@ func answer(ctx context.Context, x *exec.Execution, root *exec.Operator, q *plai
 		steps, ops = append(steps, of...), append(ops, operators(x, root, of)...)
 	}
 	err := with(ctx, x, root, tell, func(s *store, o plain.Options) error {
+		s.warnDates(q.AST)
 		return q.Run(ctx, s, o, func(row []any) error {
 			if err := cells(row); err != nil {
 				return err

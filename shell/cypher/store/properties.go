@@ -134,6 +134,9 @@ func (p *properties) open(ctx context.Context, m kv.TableColumn) (*column, error
 func (s *store) NodeProp(n int64, key string) (any, error) {
 	if s.meta.Typed() {
 		t := &s.meta.NodeTypes[s.meta.TypeOf(layout.NodeID(n))]
+		if t.IsID(key) {
+			return s.id(n)
+		}
 		for _, m := range t.Columns {
 			if m.Name != key || m.Type == columnfile.Sparse {
 				continue
@@ -183,6 +186,9 @@ func (s *store) propertyNames() []string {
 		names = append(names, "label")
 	}
 	for _, t := range s.meta.NodeTypes {
+		if t.KeyName != "" {
+			names = append(names, t.KeyName)
+		}
 		for _, c := range t.Columns {
 			names = append(names, c.Name)
 		}

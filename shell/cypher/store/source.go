@@ -296,13 +296,12 @@ func (s *source) Types(names []string, from, to engine.Set) (out []string) {
 
 // Unique reports whether ids are asked for, of a store that is not typed or of one type of nodes.
 func (s *source) Unique(key string, of engine.Set) bool {
-	if key != "id" || len(of.Ranges) == 0 || !s.meta.Typed() {
+	if len(of.Ranges) == 0 || !s.meta.Typed() {
 		return key == "id" && len(s.meta.NodeTypes) == 0
 	}
 	first, end := span(of)
 	t := s.meta.NodeTypes[s.meta.TypeOf(layout.NodeID(first))]
-	return uint64(end) <= t.First+t.Nodes && !slices.ContainsFunc(t.Columns,
-		func(c kv.TableColumn) bool { return c.Name == key })
+	return uint64(end) <= t.First+t.Nodes && t.IsID(key)
 }
 
 // ofType returns the nodes of a type.
@@ -343,7 +342,7 @@ func (s *source) columnOf(ctx context.Context, of kv.NodeTypeMeta, key string) (
 			return s.resident(ctx, c)
 		}
 	}
-	if key == "id" && (s.meta.Typed() || len(s.meta.NodeTypes) == 0) {
+	if of.IsID(key) && (s.meta.Typed() || len(s.meta.NodeTypes) == 0) {
 		return s.ids(ctx, of)
 	}
 	return nil, nil

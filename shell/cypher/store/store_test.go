@@ -41,8 +41,8 @@ func shop(t *testing.T) *layout.Store {
 	fs := vfs.NewMem()
 	for name, text := range map[string]string{
 		"users.csv":  "id,name,age,born\n1,Ann,30,1994-05-01\n2,Bob,41,1983-01-31\n3,Cyd,,\n",
-		"items.csv":  "id,title,price\nx1,Tea,2.5\nx2,Cup,7.25\n",
-		"orders.csv": "user,item,quantity\n1,x1,2\n1,x2,1\n2,x1,5\n2,x1,1\n3,x2,4\n",
+		"items.csv":  "sku,title,price\nx1,Tea,2.5\nx2,Cup,7.25\n",
+		"orders.csv": "user,sku,quantity\n1,x1,2\n1,x2,1\n2,x1,5\n2,x1,1\n3,x2,4\n",
 		"likes.csv":  "src,dst,stars\n1,x1,3\n",
 		"knows.csv":  "src,dst,since\n1,2,2020\n1,1,2021\n",
 	} {
@@ -90,6 +90,15 @@ func TestTables(t *testing.T) {
 			"<nil>; nothing in this store has the property prise; did you mean price?"},
 		{"MATCH (i:item {id: 'x9'}) RETURN i", ""},
 		{"MATCH (i:item) WHERE i.age IS NULL RETURN count(*)", "2"},
+		{"MATCH (i:item {sku: 'x2'})<-[b]-(u) RETURN i.id, i.sku, u.sku, sum(b.quantity)",
+			"x2 x2 <nil> 5"},
+		{"MATCH (i:item) WHERE i.sku = 'x1' RETURN i.title", "Tea"},
+		{"MATCH (n {sku: 'x1'}) RETURN n.title", "Tea"},
+		{"MATCH (u:user) WHERE '1990-01-01' > u.born AND u.age > 0 RETURN u.id", "born is " +
+			"compared with a text, which no date equals or comes before: write date('1990-01-01')"},
+		{"MATCH (u:user) WITH u WHERE u.born = '1983-01-31' RETURN u.id", "born is " +
+			"compared with a text, which no date equals or comes before: write date('1983-01-31')"},
+		{"MATCH (u:user) WHERE u.name > 'B' AND u.born > date('1983-01-31') RETURN u.id", ""},
 	} {
 		if got, err := answer(t, st, 0, c.stmt); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v; want %s", c.stmt, got, err, c.want)
