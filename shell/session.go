@@ -423,7 +423,13 @@ func (s *session) timed(x *exec.Execution, took time.Duration, before cost) {
 
 func timingLine(rows uint64, took time.Duration, before, after cost) string {
 	hits, n := after.hits-before.hits, func(v uint64) string { return humanize.Comma(int64(v)) }
-	return fmt.Sprintf("%s rows, %.1f ms, %s blocks (%s cached), %s read", n(rows),
-		float64(took.Microseconds())/1000, n(hits+after.reads-before.reads), n(hits),
+	plural := func(v uint64, what string) string {
+		if v != 1 {
+			what += "s"
+		}
+		return n(v) + " " + what
+	}
+	return fmt.Sprintf("%s, %.1f ms, %s (%s cached), %s read", plural(rows, "row"),
+		float64(took.Microseconds())/1000, plural(hits+after.reads-before.reads, "block"), n(hits),
 		mem.FormatSize(int64(after.bytes-before.bytes)))
 }

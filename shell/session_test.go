@@ -37,12 +37,12 @@ func TestTerminal(t *testing.T) {
 	// What opening the files reads is not this test's business.
 	got := regexp.MustCompile(`[0-9.]+ ms, |[0-9]+ blocks .0 cached., .*`).ReplaceAllString(
 		notes.String(), "")
-	want := `gdb> ...> 1 rows, 
+	want := `gdb> ...> 1 row, 
 gdb> shell: DEGREES: id "99": not found: ids are 0 to 9
 syntax error at column 1: unknown statement "NEIGBORS"; did you mean NEIGHBORS?
   NEIGBORS 5;
   ^
-gdb> 1 rows, 1 blocks (1 cached), 0 B read
+gdb> 1 row, 1 block (1 cached), 0 B read
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

@@ -149,7 +149,7 @@ func TestConversation(t *testing.T) {
 	c.send("DEGREES\r")
 	c.expect(`\.\.\.> $`)
 	c.send("OF 42;\r")
-	c.expect(`│ 42   │ in        │ 2      │[\s\S]*1 rows, [0-9.]+ ms, \d+ blocks \(\d+ cached\), ` +
+	c.expect(`│ 42   │ in        │ 2      │[\s\S]*1 row, [0-9.]+ ms, \d+ blocks? \(\d+ cached\), ` +
 		`.* read\ngdb> $`)
 	// Up brings the whole statement back.
 	c.send("\x1b[A")
@@ -342,7 +342,7 @@ func TestStreams(t *testing.T) {
 	}
 	c.expect(`gdb> $`)
 	c.send("DEGREES OF 42;\n")
-	c.expect(`1 rows, [\s\S]*gdb> $`)
+	c.expect(`1 row, [\s\S]*gdb> $`)
 	c.send("\x04")
 	c.ends(0)
 	b, err := os.ReadFile(out.Name())

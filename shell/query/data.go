@@ -116,7 +116,14 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 	}
 	for _, t := range m.NodeTypes {
 		x.Row("node type", t.Name, fmt.Sprintf("%d nodes", t.Nodes))
+		if t.KeyName != "" {
+			x.Row("column", t.Name+"."+t.KeyName, "ids")
+		}
 		describeColumns(x, "column", t.Name, t.Columns)
+	}
+	for i, r := range m.Relations {
+		x.Row("relation", m.EdgeTypes[i], fmt.Sprintf("%s -> %s, %d edges",
+			m.NodeTypes[r.Src].Name, m.NodeTypes[r.Dst].Name, m.Stats.TypeCounts[i]))
 	}
 	for _, t := range m.EdgeTables {
 		of := "edges"

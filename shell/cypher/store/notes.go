@@ -1,13 +1,15 @@
 package store
 
 import (
+	"slices"
+
 	"gdb/kv"
 	"gdb/layout/columnfile"
 	"gdb/shell/cypher/ast"
 )
 
-// warnDates warns of conditions that compare a column of dates or times with a text. Such a
-// comparison is null, so that no row passes, and is hardly ever meant.
+// warnDates warns of conditions that compare a column of dates or times with a text, or dates with
+// times. Such a comparison is null, so that no row passes, and is hardly ever meant.
 func (s *store) warnDates(q *ast.Query) {
 	for _, single := range q.Singles {
 		for _, c := range single.Clauses {
@@ -36,18 +38,30 @@ func (s *store) warnDatesIn(x ast.Expr) {
 	}
 }
 
-// warnDate warns if the first is a column of dates or times, and the second a text.
+// warnDate warns if the first is a column of dates or times, and the second a text, or a time or
+// date.
 func (s *store) warnDate(x, than ast.Expr) {
 	prop, ok := x.(*ast.Prop)
-	literal, is := than.(*ast.Literal)
-	if !ok || !is {
+	if !ok {
 		return
 	}
-	text, is := literal.Value.(string)
 	calls := map[string]string{columnfile.Date: "date", columnfile.Timestamp: "datetime"}
-	if call := calls[s.typeOf(prop.Key)]; is && call != "" {
-		s.x.Warn("%s is compared with a text, which no %s equals or comes before: write %s('%s')",
-			prop.Key, call, call, text)
+	wants := calls[s.typeOf(prop.Key)]
+	if wants == "" {
+		return
+	}
+	switch than := than.(type) {
+	case *ast.Literal:
+		if text, is := than.Value.(string); is {
+			s.x.Warn("%s is compared with a text, which no %s equals or comes before: write "+
+				"%[2]s('%[3]s')", prop.Key, wants, text)
+		}
+	case *ast.Call:
+		if than.Name != wants && slices.Contains([]string{"date", "datetime", "localdatetime"},
+			than.Name) {
+			s.x.Warn("%s is a %s, which no %s equals or comes before: write %[2]s(…)", prop.Key,
+				wants, than.Name)
+		}
 	}
 }
 

@@ -98,6 +98,8 @@ func TestTables(t *testing.T) {
 			"compared with a text, which no date equals or comes before: write date('1990-01-01')"},
 		{"MATCH (u:user) WITH u WHERE u.born = '1983-01-31' RETURN u.id", "born is " +
 			"compared with a text, which no date equals or comes before: write date('1983-01-31')"},
+		{"MATCH (u:user) WHERE u.born >= datetime('1983-01-31') RETURN u.id",
+			"born is a date, which no datetime equals or comes before: write date(…)"},
 		{"MATCH (u:user) WHERE u.name > 'B' AND u.born > date('1983-01-31') RETURN u.id", ""},
 	} {
 		if got, err := answer(t, st, 0, c.stmt); err != nil || got != c.want {
