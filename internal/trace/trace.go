@@ -62,6 +62,16 @@ func (s *Span) Emit(rows int, used uint64) {
 	}
 }
 
+// AddReads adds what another span counted, without its rows and its time.
+func (s *Span) AddReads(c Counts) {
+	s.cached.Add(c.Cached)
+	s.read.Add(c.Read)
+	s.bytes.Add(c.Bytes)
+	s.used.Add(c.Used)
+	s.opened.Add(c.Opened)
+	s.openedBytes.Add(c.OpenedBytes)
+}
+
 // Hit counts blocks found in a cache.
 func (s *Span) Hit(blocks uint64) {
 	if s != nil {

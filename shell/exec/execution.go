@@ -60,6 +60,7 @@ type Execution struct {
 	alive       func() error // returns the error of a cancelled statement
 	watch       trace.Watch
 
+	numbered bool // nodes are named by their numbers, such as #17
 	warnings []string
 
 	known map[layout.NodeID]string // the external ids that the user wrote
@@ -108,6 +109,22 @@ func (x *Execution) Run(ctx context.Context) (err error) {
 		return err
 	}
 	return x.Footer()
+}
+
+// Ask runs another statement for this one. Its rows go to render, and name nodes by their numbers,
+// such as #17. What it reads counts for the last operator of this statement.
+func (x *Execution) Ask(ctx context.Context, p *lang.Parsed, planner Planner,
+	render result.Renderer) error {
+	asked := New(ctx, x.Graph, p, planner, x.Seed(), render)
+	asked.numbered = true
+	err := asked.Run(ctx)
+	for _, text := range asked.warnings {
+		x.Warn("%s", text)
+	}
+	if asked.plan != nil {
+		x.plan.Root.span.AddReads(asked.Counts())
+	}
+	return err
 }
 
 // elsewhere runs the plan. Its rows go to the file of INTO, or to other if the statement has no

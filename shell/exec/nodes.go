@@ -103,6 +103,12 @@ func (x *Execution) Names(in *Operator) Names {
 
 // Of returns the external ids of nodes. Ids that the user wrote are not looked up.
 func (n Names) Of(ctx context.Context, nodes []layout.NodeID) (names []string, err error) {
+	if n.x.numbered {
+		for _, v := range nodes {
+			names = append(names, lang.NodeRef{Internal: true, ID: uint64(v)}.Text())
+		}
+		return names, nil
+	}
 	if names := n.x.knownNames(nodes); names != nil {
 		return names, nil
 	}

@@ -165,7 +165,10 @@ var planners = map[string]exec.Planner{
 	"CHECK":            planCheck,
 	"DESCRIBE":         exec.Session(runDescribe),
 	"HELP":             exec.Session(runHelp),
-	"openCypher":       store.Plan,
+}
+
+func init() { // a literal would be a cycle: procedures ask statements
+	planners["openCypher"] = store.Planner(procedures())
 }
 
 // Parse reads a statement: of the shell's own, or else of openCypher. A mistake is a
@@ -179,7 +182,7 @@ func Parse(src string) (*lang.Parsed, error) {
 	if p == nil {
 		return nil, err
 	}
-	mistake := store.Check(p)
+	mistake := store.Check(p, procedures())
 	if mistake == nil {
 		return p, nil
 	}

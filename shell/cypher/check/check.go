@@ -3,6 +3,7 @@
 package check
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,14 +15,25 @@ import (
 // Field is an argument or a column of a procedure.
 type Field struct {
 	Name string
-	Type string // STRING, INTEGER, FLOAT, NUMBER, BOOLEAN, LIST, MAP, NODE or ANY
+	Type string // STRING, INTEGER, FLOAT, NUMBER, BOOLEAN, LIST, MAP, NODE, NODES (or one) or ANY
 }
 
 // Signature is what a procedure takes and gives.
-type Signature struct{ In, Out []Field }
+type Signature struct {
+	In, Out  []Field
+	Optional int // how many of the last of In may be left out
+}
 
-// Procedures tells of procedures by name.
-type Procedures func(name string) (Signature, bool)
+// takes returns how many arguments there may be, as text.
+func (s Signature) takes() string {
+	if s.Optional > 0 {
+		return fmt.Sprintf("%d to %d arguments", len(s.In)-s.Optional, len(s.In))
+	}
+	return fmt.Sprintf("%d arguments", len(s.In))
+}
+
+// Procedures are procedures by name.
+type Procedures map[string]Signature
 
 // checker checks the clauses of a statement in turn.
 type checker struct {
@@ -228,18 +240,19 @@ func (c *checker) condition(x ast.Expr) error {
 }
 
 func (c *checker) call(p *ast.CallProc, alone bool) (columns []string, err error) {
-	sig, ok := c.procs(p.Name)
+	sig, ok := c.procs[p.Name]
 	if !ok {
 		return nil, ast.Errorf(p.Pos(), "ProcedureError", "ProcedureNotFound",
-			"there is no procedure %s", p.Name)
+			"there is no procedure %s%s", p.Name,
+			words.Near(p.Name, slices.Sorted(maps.Keys(c.procs))))
 	}
 	switch {
 	case p.Implicit && !alone:
 		return nil, ast.Syntax(p.Pos(), "InvalidArgumentPassingMode",
 			"a CALL among other clauses names its arguments in parentheses")
-	case !p.Implicit && len(p.Args) != len(sig.In):
-		return nil, ast.Syntax(p.Pos(), "InvalidNumberOfArguments", "%s takes %d arguments, not %d",
-			p.Name, len(sig.In), len(p.Args))
+	case !p.Implicit && (len(p.Args) > len(sig.In) || len(p.Args) < len(sig.In)-sig.Optional):
+		return nil, ast.Syntax(p.Pos(), "InvalidNumberOfArguments", "%s takes %s, not %d", p.Name,
+			sig.takes(), len(p.Args))
 	case p.Star && !alone:
 		return nil, ast.Syntax(p.Pos(), "UnexpectedSyntax",
 			"a CALL among other clauses names its columns behind YIELD")
@@ -273,6 +286,12 @@ func accepts(want string, t kind) bool {
 		return t == unknown || t == integer || t == float
 	case "BOOLEAN":
 		return t == unknown || t == boolean
+	case "NODE":
+		return t == unknown || t == node
+	case "NODES":
+		return t == unknown || t == node || t.isList()
+	case "LIST":
+		return t == unknown || t.isList()
 	}
 	return true
 }
@@ -281,7 +300,8 @@ func (c *checker) yield(p *ast.CallProc, sig Signature, alone bool) (columns []s
 	for _, y := range p.Yield {
 		i := slices.IndexFunc(sig.Out, func(f Field) bool { return f.Name == y.Field })
 		if i < 0 {
-			return nil, ast.Syntax(y.Pos(), "UndefinedVariable", "%s gives no %s", p.Name, y.Field)
+			return nil, ast.Syntax(y.Pos(), "UndefinedVariable", "%s gives no %s%s", p.Name,
+				y.Field, words.Near(y.Field, names(sig.Out)))
 		}
 		if _, ok := c.scope[y.Name]; ok {
 			return nil, alreadyBound(y.Pos(), y.Name)
@@ -294,6 +314,13 @@ func (c *checker) yield(p *ast.CallProc, sig Signature, alone bool) (columns []s
 			"a CALL among other clauses names its columns behind YIELD")
 	}
 	return columns, c.condition(p.Where)
+}
+
+func names(fields []Field) (out []string) {
+	for _, f := range fields {
+		out = append(out, f.Name)
+	}
+	return out
 }
 
 // undefined returns the error of a variable that is not in scope.

@@ -105,10 +105,11 @@ func Prepare(src string, o Options) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns, err := check.Check(q, func(name string) (check.Signature, bool) {
-		p, ok := o.Procedures[name]
-		return p.Signature, ok
-	}, o.Write != nil)
+	procs := check.Procedures{}
+	for name, p := range o.Procedures {
+		procs[name] = p.Signature
+	}
+	columns, err := check.Check(q, procs, o.Write != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -391,24 +392,54 @@ func (c *calling) push(s *eval.Scope) error {
 }
 
 // arguments returns what the procedure gets: the arguments of CALL, or parameters of their names.
+// Those that are left out are null.
 func (c *calling) arguments(s *eval.Scope) (args []any, err error) {
 	for i, in := range c.proc.In {
 		var v any
-		if c.c.Implicit {
+		switch {
+		case c.c.Implicit:
 			var ok bool
-			if v, ok = c.x.opts.Params[in.Name]; !ok {
+			if v, ok = c.x.opts.Params[in.Name]; !ok && i < len(c.proc.In)-c.proc.Optional {
 				return nil, ast.Errorf(c.c.Pos(), "ParameterMissing", "MissingParameter",
 					"the statement has no value for $%s, which %s wants", in.Name, c.c.Name)
 			}
-		} else if v, err = c.x.env.Eval(c.c.Args[i], s); err != nil {
-			return nil, err
+		case i < len(c.c.Args):
+			if v, err = c.x.env.Eval(c.c.Args[i], s); err != nil {
+				return nil, err
+			}
 		}
 		if n, ok := v.(int64); ok && in.Type == "FLOAT" {
 			v = float64(n)
 		}
+		if !fits(in.Type, v) {
+			return nil, ast.Errorf(c.c.Pos(), "TypeError", "InvalidArgumentValue",
+				"%s wants %s for %s, not %s", c.c.Name, in.Type, in.Name, value.Kind(v))
+		}
 		args = append(args, v)
 	}
 	return args, nil
+}
+
+// fits reports whether a procedure that wants a type takes a value.
+func fits(want string, v any) (ok bool) {
+	if v == nil {
+		return true
+	}
+	switch want {
+	case "STRING":
+		_, ok = v.(string)
+	case "INTEGER":
+		_, ok = v.(int64)
+	case "NODE":
+		_, ok = v.(value.Node)
+	case "LIST":
+		_, ok = v.(value.List)
+	case "NODES":
+		return fits("NODE", v) || fits("LIST", v)
+	default:
+		return true
+	}
+	return ok
 }
 
 func (c *calling) end() error { return c.next.end() }

@@ -14,9 +14,9 @@ import (
 )
 
 // Check reads a statement of openCypher, and sets its INTO. A mistake is a *lang.SyntaxError.
-func Check(p *lang.Parsed) error {
+func Check(p *lang.Parsed, procs []Procedure) error {
 	src, from := p.Cypher()
-	q, err := plain.Prepare(src[from:], plain.Options{})
+	q, err := plain.Prepare(src[from:], plain.Options{Procedures: signatures(procs)})
 	if err != nil {
 		return placed(err, src, from)
 	}
@@ -37,21 +37,23 @@ func placed(err error, src string, from int) error {
 	return err
 }
 
-// Plan plans a statement of openCypher: one operator, which runs it clause by clause, and below it
-// what the engine runs.
-func Plan(x *exec.Execution) (*exec.Plan, error) {
-	src, from := x.Cypher()
-	q, err := plain.Prepare(src[from:], plain.Options{})
-	if err != nil {
-		return nil, placed(err, src, from)
+// Planner plans statements of openCypher that may CALL procedures: one operator, which runs a
+// statement clause by clause, and below it what the engine runs.
+func Planner(procs []Procedure) exec.Planner {
+	return func(x *exec.Execution) (*exec.Plan, error) {
+		src, from := x.Cypher()
+		q, err := plain.Prepare(src[from:], plain.Options{Procedures: signatures(procs)})
+		if err != nil {
+			return nil, placed(err, src, from)
+		}
+		root := x.Operator("cypher", "clause by clause, row by row", -1, -1)
+		if x.Mode == lang.ModeExplain {
+			return &exec.Plan{Root: root}, explain(x, root, q)
+		}
+		return &exec.Plan{Root: root, Run: func(ctx context.Context) error {
+			return placed(answer(ctx, x, root, q, procs), src, from)
+		}}, nil
 	}
-	root := x.Operator("cypher", "clause by clause, row by row", -1, -1)
-	if x.Mode == lang.ModeExplain {
-		return &exec.Plan{Root: root}, explain(x, root, q)
-	}
-	return &exec.Plan{Root: root, Run: func(ctx context.Context) error {
-		return placed(answer(ctx, x, root, q), src, from)
-	}}, nil
 }
 
 // with calls run with the store for one statement, and what it is run with. tell is told how the
@@ -69,7 +71,8 @@ func with(ctx context.Context, x *exec.Execution, root *exec.Operator, tell func
 }
 
 // answer runs a statement.
-func answer(ctx context.Context, x *exec.Execution, root *exec.Operator, q *plain.Query) error {
+func answer(ctx context.Context, x *exec.Execution, root *exec.Operator, q *plain.Query,
+	procs []Procedure) error {
 	x.WarnApart()
 	x.Header(q.Columns...)
 	var steps []engine.Step
@@ -79,6 +82,7 @@ func answer(ctx context.Context, x *exec.Execution, root *exec.Operator, q *plai
 	}
 	err := with(ctx, x, root, tell, func(s *store, o plain.Options) error {
 		s.warnDates(q.AST)
+		o.Procedures = s.procedures(procs)
 		return q.Run(ctx, s, o, func(row []any) error {
 			if err := cells(row); err != nil {
 				return err

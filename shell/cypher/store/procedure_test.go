@@ -1,0 +1,54 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestProcedures holds that CALL gives what the shell's own statements do, as values that go on in
+// a statement, and that mistakes are told.
+func TestProcedures(t *testing.T) {
+	st := shop(t)
+	for _, c := range []struct{ stmt, want string }{
+		{"MATCH (i:item {id: 'x1'}) CALL gdb.neighbors(i) YIELD neighbor, type, direction " +
+			"RETURN type, direction, neighbor.name ORDER BY type, neighbor.name",
+			"buys in Ann; buys in Bob; buys in Bob; likes in Ann"},
+		{"MATCH (i:item {id: 'x1'}) CALL gdb.neighbors(i) YIELD neighbor WITH DISTINCT neighbor " +
+			"MATCH (neighbor)-[:buys]->(j) RETURN neighbor.id, count(j) ORDER BY neighbor.id",
+			"1 2; 2 2"},
+		{"MATCH (i:item) WITH collect(i) AS seeds CALL gdb.sample(seeds, ['all'], 5) " +
+			"YIELD hop, node, neighbor AS u WHERE u.id = 3 RETURN hop, node.id, u.name",
+			"1 x2 Cyd"},
+		{"MATCH (i:item {id: 'x1'}) CALL gdb.sample(i, [1, 1]) YIELD hop RETURN count(*), max(hop)",
+			"2 2"},
+		{"OPTIONAL MATCH (i:item {id: 'x9'}) CALL gdb.neighbors(i) YIELD neighbor RETURN neighbor",
+			""},
+		{"CALL gdb.procedures() YIELD name, signature WHERE name = 'gdb.nearest' RETURN signature",
+			"gdb.nearest(node :: NODE, k :: INTEGER, [run :: STRING]) :: (node :: NODE, " +
+				"score :: FLOAT)"},
+		{"MATCH (i:item) CALL gdb.neighbors(i) YIELD neighbor RETURN neighbor.id LIMIT 1", "1"},
+	} {
+		switch got, err := answer(t, st, 0, c.stmt); {
+		case err != nil:
+			t.Errorf("%s: %v", c.stmt, err)
+		case got != c.want:
+			t.Errorf("%s\ngives %s\nwant  %s", c.stmt, got, c.want)
+		}
+	}
+	for _, c := range []struct{ stmt, want string }{
+		{"CALL gdb.neighbours()", "no procedure gdb.neighbours; did you mean gdb.neighbors?"},
+		{"MATCH (n) CALL gdb.neighbors(n) YIELD node RETURN node", "gives no node"},
+		{"MATCH (n) CALL gdb.neighbors(n.id) YIELD neighbor RETURN 1", "wants NODE for node, not"},
+		{"MATCH (n) CALL gdb.neighbors() YIELD neighbor RETURN 1", "takes 1 to 2 arguments, not 0"},
+		{"MATCH (n) CALL gdb.neighbors(n, 'up') YIELD neighbor RETURN 1", "want IN, OUT or BOTH"},
+		{"CALL gdb.sample([], [1])", "there are no seeds"},
+		{"CALL gdb.sample([1], [1])", "something that is no node"},
+		{"MATCH (n) CALL gdb.sample(n, [0]) YIELD hop RETURN hop", "a fanout is 1 to"},
+		{"MATCH (n) CALL gdb.nearest(n, 3) YIELD node RETURN node", "Options.Vectors"},
+	} {
+		_, err := answer(t, st, 0, c.stmt)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.stmt, err, c.want)
+		}
+	}
+}
