@@ -26,6 +26,7 @@ var largeRooms = map[string]int{
 	"compute/kernel":       4650, // the CPU's kernels, one table
 	"compute/kernel/gen":   4400, // their assembly, generated
 	"train/link":           4400, // the loop of link prediction
+	"shell/cypher/engine":  5600, // a pattern from its plan to its rows
 	"compute/program":      5770, // operations with their references, and the passes over them
 }
 

@@ -18,14 +18,21 @@ type batch struct {
 	nodes [][]uint32 // by number of the node; nil where it is not there
 	ents  [][]uint32 // entries of lists, by number of the relationship
 	times []int64
+	// in holds rows of the clauses before, and row the number of each match's own in it. Both are
+	// nil if the pattern begins a statement.
+	in  []*eval.Scope
+	row []uint32
 }
 
 // Len returns the number of rows.
 func (b *batch) Len() int { return b.n }
 
-// Vector returns a node.
+// Vector returns a node, or a variable of the clauses before.
 func (b *batch) Vector(name string) *vector.Vector {
 	i, ok := b.p.byName[name]
+	if !ok && b.row != nil {
+		return b.given(name)
+	}
 	if !ok || b.nodes[i] == nil {
 		return nil
 	}
@@ -35,13 +42,24 @@ func (b *batch) Vector(name string) *vector.Vector {
 // Scope returns the variables of a row that are still kept.
 func (b *batch) Scope(row int) *eval.Scope {
 	var s *eval.Scope
+	if b.row != nil {
+		s = b.in[b.row[row]]
+	}
 	for i, n := range b.p.nodes {
-		if b.nodes[i] != nil {
+		switch {
+		case b.nodes[i] == nil || n.bound:
+		case b.nodes[i][row] == vector.NoNode:
+			s = s.With(n.name, nil)
+		default:
 			s = s.With(n.name, value.Node{ID: int64(b.nodes[i][row]), G: b.src})
 		}
 	}
 	for i, r := range b.p.rels {
-		if b.ents[i] != nil {
+		switch {
+		case b.ents[i] == nil:
+		case b.ents[i][row] == noEntry:
+			s = s.With(r.name, nil)
+		default:
 			s = s.With(r.name, b.rel(i, row))
 		}
 	}

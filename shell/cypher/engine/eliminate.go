@@ -38,7 +38,7 @@ func (e *eliminator) next(env *vector.Env) (int, error) {
 	var found, twin *factor
 	for v, n := range e.p.nodes {
 		e.found, e.twin = &factor{node: v, parts: e.of[v]}, nil
-		if n.gone || n.needed || n.anchored || e.fixed[v] || !e.fits(v) {
+		if n.gone || n.needed || n.anchored || n.bound || e.fixed[v] || !e.fits(v) {
 			continue
 		}
 		s, err := n.size(env)
@@ -131,6 +131,11 @@ func (e *eliminator) hangs(v int) bool {
 		for _, r := range e.p.rels {
 			if r.from == u || r.to == u {
 				visit(r.from + r.to - u)
+			}
+		}
+		for o, n := range e.p.nodes { // a row has all that are bound
+			if n.bound && e.p.nodes[u].bound {
+				visit(o)
 			}
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// RowsStep is the name of the first step of a plan that takes the rows of other clauses.
+const RowsStep = "rows"
+
 // Step is a line of a plan: what a step does, and how many rows it hands on, by estimate and, once
 // it has run, by count.
 type Step struct {
@@ -16,14 +19,20 @@ type Step struct {
 // explain returns the steps of the plan, in the order in which they run.
 func (pl *plan) explain() (out []Step) {
 	for i, s := range pl.steps {
-		name := "scan"
-		detail := pl.p.shown(s.node)
+		name, detail := "scan", ""
+		if s.node >= 0 {
+			detail = pl.p.shown(s.node)
+		}
 		switch {
+		case s.node < 0 && len(s.legs) > 0:
+			name = "join"
+		case s.node < 0:
+			name, detail = RowsStep, "of the clauses before"
 		case len(s.legs) > 1:
 			name = "intersect"
 		case len(s.legs) == 1:
 			name = "hop"
-		case pl.p.nodes[s.node].anchored:
+		case pl.p.nodes[s.node].anchored || pl.p.nodes[s.node].by != nil:
 			name = "find"
 		case i > 0:
 			name = "all"
@@ -39,6 +48,10 @@ func (pl *plan) explain() (out []Step) {
 		for _, f := range s.factors {
 			out = append(out, Step{"count", pl.p.counted(f), s.rows, s.out.Load})
 		}
+	}
+	if in := pl.p.in; in != nil && in.optional {
+		out = append(out, Step{"optional", "rows without a match too", out[len(out)-1].Rows,
+			in.out.Load})
 	}
 	return out
 }

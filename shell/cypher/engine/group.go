@@ -107,7 +107,9 @@ type groups struct {
 	of    []aggregate
 	n     int32
 	// order says where a group began: the part of the first nodes, and the group's number then.
+	// Parts are numbered from base on.
 	order []uint64
+	base  int
 	// firsts is the first row of each group.
 	firsts  *batch
 	numbers []int32
@@ -139,6 +141,9 @@ func (b *batch) empty() *batch {
 			out.ents[i] = []uint32{}
 		}
 	}
+	if b.row != nil {
+		out.row = []uint32{}
+	}
 	return out
 }
 
@@ -153,6 +158,10 @@ func (b *batch) push(from *batch, row int) {
 		if c != nil {
 			b.ents[i] = append(b.ents[i], c[row])
 		}
+	}
+	if b.row != nil {
+		b.row = append(b.row, uint32(len(b.in)))
+		b.in = append(b.in, from.in[from.row[row]])
 	}
 	b.times = append(b.times, from.times[row])
 	b.n++
@@ -190,9 +199,11 @@ func (g *groups) take(part int, b *batch) error {
 	return nil
 }
 
+func (g *groups) end(int) error { return nil }
+
 // begin makes the group of a row.
 func (g *groups) begin(part int, b *batch, row int) {
-	g.order = append(g.order, uint64(part)<<32|uint64(g.n))
+	g.order = append(g.order, uint64(g.base+part)<<32|uint64(g.n))
 	g.firsts.push(b, row)
 	g.n++
 }
@@ -311,6 +322,9 @@ func (b *batch) replace(row int, from *batch, at int) {
 			b.ents[i][row] = c[at]
 		}
 	}
+	if b.row != nil {
+		b.in[b.row[row]] = from.in[from.row[at]]
+	}
 }
 
 // byValue puts together the groups of nodes whose keys are equal.
@@ -362,6 +376,9 @@ func (b *batch) slice(from, to int) *batch {
 		if c != nil {
 			out.ents[i] = c[from:to]
 		}
+	}
+	if b.row != nil {
+		out.in, out.row = b.in, b.row[from:to]
 	}
 	out.times, out.n = b.times[from:to], to-from
 	return out

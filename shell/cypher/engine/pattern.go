@@ -19,6 +19,7 @@ type pattern struct {
 	cross, last []*condition
 	byName      map[string]int // nodes
 	relByName   map[string]int
+	in          *input // nil if the pattern begins a statement
 }
 
 // node is a variable for nodes.
@@ -34,6 +35,13 @@ type node struct {
 	check *check
 	gone  bool // counted by a factor
 	outer bool // of OPTIONAL MATCH: it need not be there
+	// bound says that rows of the clauses before have the node, and matched that a bound one is in
+	// the pattern, where it is not null.
+	bound, matched bool
+	at             ast.At // in the statement
+	// by is what a property of the node must equal that finds it, for each row: key.
+	by  ast.Expr
+	key string
 }
 
 // rel is a variable for relationships.
@@ -73,9 +81,11 @@ type condition struct {
 	not  bool
 }
 
-// newPattern returns the pattern of some clauses; false if the engine does not run one of them.
-func newPattern(clauses []*ast.Match) (*pattern, bool) {
-	p := &pattern{byName: map[string]int{}, relByName: map[string]int{}}
+// newPattern returns the pattern of some clauses, for rows of an input if it is not nil; false if
+// the engine does not run one of them.
+func newPattern(clauses []*ast.Match, in *input) (*pattern, bool) {
+	p := &pattern{byName: map[string]int{}, relByName: map[string]int{}, in: in}
+	p.bind()
 	for i, m := range clauses {
 		nodes, rels := len(p.nodes), len(p.rels)
 		for _, path := range m.Patterns {
@@ -83,16 +93,16 @@ func newPattern(clauses []*ast.Match) (*pattern, bool) {
 				return nil, false
 			}
 		}
-		if m.Optional && !p.optional(nodes, rels) {
+		if m.Optional && i > 0 && !p.optional(nodes, rels) {
 			return nil, false
 		}
 	}
-	for _, m := range clauses {
+	for i, m := range clauses {
 		if m.Where == nil {
 			continue
 		}
 		for _, x := range ast.Conjuncts(m.Where) {
-			if !p.condition(x) || m.Optional && !p.own(x) {
+			if !p.condition(x) || m.Optional && i > 0 && !p.own(x) {
 				return nil, false
 			}
 		}
@@ -118,7 +128,7 @@ func (p *pattern) optional(nodes, rels int) bool {
 
 // own reports whether a condition of OPTIONAL MATCH is of one node that it adds.
 func (p *pattern) own(x ast.Expr) bool {
-	if !safe(x) {
+	if !p.safe(x) {
 		return false
 	}
 	n := -1
@@ -144,7 +154,7 @@ func (p *pattern) path(path *ast.Pattern, clause int) bool {
 			return false
 		}
 		name := r.Name
-		if _, twice := p.relByName[name]; twice && name != "" {
+		if _, twice := p.relByName[name]; name != "" && (twice || p.in.has(name)) {
 			return false
 		}
 		if name == "" {
@@ -178,8 +188,9 @@ func (p *pattern) node(n *ast.Node) (int, bool) {
 	if !ok {
 		i = len(p.nodes)
 		p.byName[name] = i
-		p.nodes = append(p.nodes, &node{name: name, named: n.Name != ""})
+		p.nodes = append(p.nodes, &node{name: name, named: n.Name != "", bound: p.in.has(name)})
 	}
+	p.nodes[i].matched, p.nodes[i].at = p.nodes[i].bound, n.At
 	p.nodes[i].labels = append(p.nodes[i].labels, n.Labels...)
 	return i, p.props(name, n.Props)
 }
@@ -206,12 +217,16 @@ func (p *pattern) props(name string, props ast.Expr) bool {
 // condition adds a condition where it belongs.
 func (p *pattern) condition(x ast.Expr) bool {
 	c := &condition{x: x}
+	rows := false // whether it reads what rows of clauses before have
 	for name := range names(x) {
 		if i, ok := p.byName[name]; ok {
+			rows = rows || p.nodes[i].bound
 			c.nodes = append(c.nodes, i)
 		} else if i, ok := p.relByName[name]; ok {
 			c.rels = append(c.rels, i)
 			c.nodes = append(c.nodes, p.rels[i].from, p.rels[i].to)
+		} else {
+			rows = rows || p.in.has(name)
 		}
 	}
 	slices.Sort(c.nodes)
@@ -228,13 +243,13 @@ func (p *pattern) condition(x ast.Expr) bool {
 		return true
 	}
 	switch {
-	case !safe(x):
+	case !p.safe(x):
 		p.last = append(p.last, c)
-	case len(c.nodes) == 1 && len(c.rels) == 0:
+	case len(c.nodes) == 1 && len(c.rels) == 0 && !rows:
 		n := p.nodes[c.nodes[0]]
 		n.filters = append(n.filters, x)
 	default:
-		c.unequal = isUnequal(x) && len(c.nodes) == 2 && len(c.rels) == 0
+		c.unequal = isUnequal(x) && len(c.nodes) == 2 && len(c.rels) == 0 && !p.mayBeNull(c.nodes)
 		p.cross = append(p.cross, c)
 	}
 	return true
@@ -292,7 +307,7 @@ func (p *pattern) adjacent(c *condition) bool {
 
 // safe reports whether a condition cannot fail, so that it may be computed for nodes that are in no
 // match.
-func safe(x ast.Expr) bool {
+func (p *pattern) safe(x ast.Expr) bool {
 	if vector.Constant(x) {
 		switch x.(type) {
 		case *ast.Literal, *ast.Param, *ast.Call:
@@ -301,42 +316,51 @@ func safe(x ast.Expr) bool {
 	}
 	switch x := x.(type) {
 	case *ast.Compare:
-		return !slices.ContainsFunc(x.Xs, func(x ast.Expr) bool { return !safeValue(x) })
+		return !slices.ContainsFunc(x.Xs, func(x ast.Expr) bool { return !p.safeValue(x) })
 	case *ast.IsNull:
-		return safeValue(x.X)
+		return p.safeValue(x.X)
 	case *ast.HasLabels:
-		return true
+		return p.entity(x.X)
 	case *ast.Unary:
-		return x.Op == "NOT" && safe(x.X)
+		return x.Op == "NOT" && p.safe(x.X)
 	case *ast.Binary:
 		switch x.Op {
 		case "AND", "OR", "XOR":
-			return safe(x.L) && safe(x.R)
+			return p.safe(x.L) && p.safe(x.R)
 		case "STARTS WITH", "ENDS WITH", "CONTAINS":
-			return safeValue(x.L) && safeValue(x.R)
+			return p.safeValue(x.L) && p.safeValue(x.R)
 		case "IN":
 			_, ok := x.R.(*ast.List)
-			return ok && safeValue(x.L) && vector.Constant(x.R)
+			return ok && p.safeValue(x.L) && vector.Constant(x.R)
 		}
 	}
 	return false
 }
 
 // safeValue reports whether x is a value that is always there.
-func safeValue(x ast.Expr) bool {
+func (p *pattern) safeValue(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.Var:
 		return true
 	case *ast.Prop:
-		_, ok := x.Of.(*ast.Var)
-		return ok
+		return p.entity(x.Of)
 	case *ast.Call:
 		if x.Name == "id" && len(x.Args) == 1 {
-			_, ok := x.Args[0].(*ast.Var)
-			return ok
+			return p.entity(x.Args[0])
 		}
 	}
 	return vector.Constant(x)
+}
+
+// entity reports whether x is a node or a relationship of the pattern, or null.
+func (p *pattern) entity(x ast.Expr) bool {
+	v, ok := x.(*ast.Var)
+	if !ok {
+		return false
+	}
+	_, node := p.byName[v.Name]
+	_, rel := p.relByName[v.Name]
+	return node || rel
 }
 
 // names returns the names of all variables in a part of a statement, also in its patterns.

@@ -11,11 +11,12 @@ import (
 	"gdb/shell/cypher/vector"
 )
 
-// step binds one more node of the pattern.
+// step binds one more node of the pattern. The first of a pattern with an input binds what rows of
+// the clauses before have.
 type step struct {
-	node int
+	node int // -1 for none
 	// legs are relationships to nodes that are bound before, the longest bound first. There are
-	// none for a node at which a part of the pattern begins.
+	// none for a node at which a part of the pattern begins. Without a node they join bound ones.
 	legs      []*rel
 	entries   []bool   // which legs' entries are kept
 	conflicts [][2]int // relationships that must not be the same
@@ -50,8 +51,11 @@ func (p *pattern) resolve(ctx context.Context, env *vector.Env, src Source) (boo
 			p.narrow(r, src)
 		}
 	}
-	for _, n := range p.nodes {
+	for i, n := range p.nodes {
 		if err := n.find(ctx, env, src); err != nil {
+			return false, err
+		}
+		if err := p.lookUp(ctx, i, src); err != nil {
 			return false, err
 		}
 		if len(n.filters) == 0 {
@@ -127,7 +131,7 @@ func (n *node) pick(env *vector.Env, src Source) error {
 	rows := &column{name: n.name, v: vector.Vector{Kind: vector.Node, Nodes: n.anchor, G: src}}
 	keep := make([]bool, len(n.anchor))
 	for _, x := range n.filters {
-		if err := env.Filter(x, rows, keep); err != nil {
+		if err := env.Filter(x, rows, keep[:rows.Len()]); err != nil {
 			return err
 		}
 		i := 0
@@ -268,6 +272,9 @@ func (pl *plan) order(ctx context.Context, env *vector.Env) (float64, error) {
 		if n.outer {
 			return 0, errOuter
 		}
+		if n.bound {
+			continue
+		}
 		core = append(core, i)
 		var err error
 		if sizes[i], err = n.size(env); err != nil {
@@ -275,13 +282,25 @@ func (pl *plan) order(ctx context.Context, env *vector.Env) (float64, error) {
 		}
 	}
 	best, least := []int(nil), math.Inf(1)
-	for _, first := range core {
-		if seq, cost := pl.greedy(first, core, sizes); cost < least {
-			best, least = seq, cost
+	rows := 1.0
+	if in := pl.p.in; in != nil {
+		rows = in.estimate
+		best, least = pl.greedy(in.bound(pl.p), rows, core, sizes)
+		if ok, err := pl.first(ctx); !ok || err != nil {
+			pl.steps = nil
+			return 0, err
+		}
+	} else {
+		for _, first := range core {
+			if seq, cost := pl.greedy([]int{first}, sizes[first], core, sizes); cost < least {
+				best, least = seq, cost
+			}
 		}
 	}
-	rows := 1.0
 	for i, v := range best {
+		if pl.p.nodes[v].bound {
+			continue
+		}
 		s := &step{node: v}
 		rows, _ = pl.extend(best[:i], v, rows, sizes)
 		s.rows = rows
@@ -301,11 +320,10 @@ func (pl *plan) order(ctx context.Context, env *vector.Env) (float64, error) {
 	return least, nil
 }
 
-func (pl *plan) greedy(first int, core []int, sizes []float64) (seq []int, cost float64) {
-	seq = []int{first}
-	rows := sizes[first]
-	cost = rows
-	for len(seq) < len(core) {
+// greedy continues an order of nodes, which have some rows, with the nodes of core.
+func (pl *plan) greedy(seq []int, rows float64, core []int, sizes []float64) ([]int, float64) {
+	cost := rows
+	for all := union(seq, core); len(seq) < all; {
 		next, least, price := -1, math.Inf(1), 0.0
 		for _, v := range core {
 			if slices.Contains(seq, v) {
@@ -324,10 +342,11 @@ func (pl *plan) greedy(first int, core []int, sizes []float64) (seq []int, cost 
 // extend estimates the rows after one more node, and how many entries of lists it looks at.
 func (pl *plan) extend(bound []int, v int, rows float64, sizes []float64) (out, cost float64) {
 	all := math.Max(1, float64(pl.p.nodes[v].set.Len()))
-	if len(bound) == 0 {
+	if len(bound) == 0 && pl.p.in == nil {
 		return sizes[v], all
 	}
 	out = rows * sizes[v]
+	linked := false
 	shortest := all
 	for _, r := range pl.p.rels {
 		from := r.from
@@ -340,16 +359,24 @@ func (pl *plan) extend(bound []int, v int, rows float64, sizes []float64) (out, 
 			each := float64(len(r.lists.Nbr)) / ends
 			out *= math.Min(1, each/all)
 			shortest = math.Min(shortest, each)
+			linked = true
 		}
+	}
+	if !linked && pl.p.nodes[v].by != nil {
+		return rows, rows * lookUpCost
 	}
 	return out, rows * shortest
 }
 
 // place gives conditions, conflicts and factors to the first steps that have all they need.
 func (pl *plan) place(factors []*factor) {
-	at := map[int]int{} // node to step
+	at := map[int]int{} // node to step; bound ones are there from the first
+	joined := 0         // the step of relationships that join bound nodes
 	for i, s := range pl.steps {
 		at[s.node] = i
+		if s.node < 0 {
+			joined = i
+		}
 	}
 	latest := func(nodes ...int) (step int) {
 		for _, n := range nodes {
@@ -357,9 +384,19 @@ func (pl *plan) place(factors []*factor) {
 		}
 		return step
 	}
+	there := func(rels ...int) (step int) {
+		for _, i := range rels {
+			r := pl.p.rels[i]
+			step = max(step, latest(r.from, r.to))
+			if pl.p.nodes[r.from].bound && pl.p.nodes[r.to].bound {
+				step = max(step, joined)
+			}
+		}
+		return step
+	}
 	for _, c := range pl.p.cross {
 		if !slices.ContainsFunc(c.nodes, func(n int) bool { return pl.p.nodes[n].gone }) {
-			s := pl.steps[latest(c.nodes...)]
+			s := pl.steps[max(latest(c.nodes...), there(c.rels...))]
 			s.cross = append(s.cross, c)
 		}
 	}
@@ -368,12 +405,12 @@ func (pl *plan) place(factors []*factor) {
 			if pl.p.isGone(a) || pl.p.isGone(b) || !pl.p.mayEqual(a, b, pl.src.Undirected()) {
 				continue
 			}
-			s := pl.steps[latest(a.from, a.to, b.from, b.to)]
+			s := pl.steps[there(i, j)]
 			s.conflicts = append(s.conflicts, [2]int{i, j})
 		}
 	}
 	// A search that begins at few nodes counts what it meets, and keeps nothing.
-	keep := !pl.p.nodes[pl.steps[0].node].anchored
+	keep := pl.p.in == nil && !pl.p.nodes[pl.steps[0].node].anchored
 	for _, f := range factors {
 		f.settle(pl.p, pl.src, keep)
 		slices.SortStableFunc(f.legs, func(a, b *rel) int { return at[a.owner] - at[b.owner] })
@@ -444,7 +481,9 @@ func (pl *plan) live() {
 		}
 		bound := pl.steps[:k+1]
 		for i, is := range nodes {
-			if is && slices.ContainsFunc(bound, func(s *step) bool { return s.node == i }) {
+			if is && (pl.p.nodes[i].bound || slices.ContainsFunc(bound, func(s *step) bool {
+				return s.node == i
+			})) {
 				s.keepNodes = append(s.keepNodes, i)
 			}
 		}
@@ -457,6 +496,7 @@ func (pl *plan) live() {
 		}
 		for _, r := range s.legs {
 			nodes[r.owner] = true
+			nodes[r.other()] = nodes[r.other()] || s.node < 0
 		}
 		slices.Sort(s.keepNodes)
 		slices.Sort(s.keepRels)

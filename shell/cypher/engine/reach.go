@@ -8,7 +8,7 @@ import (
 	"gdb/shell/cypher/value"
 )
 
-// noEntry is the entry of a node that a search begins at.
+// noEntry is the entry of a node that a search begins at, and of a relationship that is null.
 const noEntry = ^uint32(0)
 
 // Reach searches in breadth over lists in memory. It is false without memory for these. It takes 9

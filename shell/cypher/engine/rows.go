@@ -11,7 +11,7 @@ import (
 // partBatches is how many batches of a part wait to be taken.
 const partBatches = 4
 
-// rows runs the plan and hands on its rows, in the order of the first nodes.
+// rows runs the plan and hands on its rows, in the order of the first nodes, or of the rows before.
 func (pl *plan) rows(ctx context.Context, env *vector.Env, yield func(*eval.Scope) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -24,8 +24,8 @@ func (pl *plan) rows(ctx context.Context, env *vector.Env, yield func(*eval.Scop
 	go func() {
 		defer bug.Catch()
 		failed <- pl.run(ctx, env, pl.src.Threads(), func() sink {
-			return &filtered{pl, env, &sender{ctx, parts}, make([]bool, batchRows)}
-		}, func(i int) { close(parts[i]) })
+			return pl.sinks(env, &sender{ctx, parts})
+		})
 	}()
 	if err := pl.receive(ctx, parts, failed, env, yield); err != nil {
 		cancel()
@@ -103,4 +103,9 @@ func (s *sender) take(part int, b *batch) error {
 	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
+}
+
+func (s *sender) end(part int) error {
+	close(s.parts[part])
+	return nil
 }

@@ -20,11 +20,12 @@ const morselNodes = 1024
 type sink interface {
 	// take takes the rows of a part of the first nodes; parts are numbered in their order.
 	take(part int, b *batch) error
+	// end is called when all rows of a part have come.
+	end(part int) error
 }
 
 // run runs a plan on some threads, each with a sink of its own.
-func (pl *plan) run(ctx context.Context, env *vector.Env, threads int,
-	newSink func() sink, done func(part int)) error {
+func (pl *plan) run(ctx context.Context, env *vector.Env, threads int, newSink func() sink) error {
 	parts := pl.parts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -41,8 +42,8 @@ func (pl *plan) run(ctx context.Context, env *vector.Env, threads int,
 				}
 				if err := w.part(i, parts[i]); err != nil {
 					cancel(err)
+					return
 				}
-				done(i)
 			}
 		})
 	}
@@ -50,8 +51,12 @@ func (pl *plan) run(ctx context.Context, env *vector.Env, threads int,
 	return context.Cause(ctx)
 }
 
-// parts returns the first nodes, in parts: ranges, or the one range in which all anchors are.
+// parts returns the first nodes, in parts: ranges, or the one range in which all anchors are; or
+// numbers of the rows of clauses before.
 func (pl *plan) parts() []Range {
+	if pl.p.in != nil {
+		return pl.p.in.parts()
+	}
 	n := pl.p.nodes[pl.steps[0].node]
 	if n.anchored {
 		return []Range{n.set.bounds()}
@@ -102,12 +107,15 @@ func (pl *plan) newBatch(s *step) *batch {
 	for _, i := range s.keepRels {
 		b.ents[i] = make([]uint32, batchRows)
 	}
+	if pl.p.in != nil {
+		b.row = make([]uint32, batchRows)
+	}
 	return b
 }
 
 // markWords returns how many words of bits a step marks lists in.
 func (pl *plan) markWords(s *step) uint64 {
-	if len(s.legs) < 2 {
+	if len(s.legs) < 2 || s.node < 0 {
 		return 0
 	}
 	return pl.src.Nodes()/64 + 1
@@ -116,10 +124,16 @@ func (pl *plan) markWords(s *step) uint64 {
 // part finds the matches that begin at the nodes of a part.
 func (w *worker) part(number int, of Range) error {
 	w.number = number
-	if err := w.within(0, nil, 0, of); err != nil {
+	var err error
+	if w.p.in != nil {
+		err = w.given(of)
+	} else if err = w.within(0, nil, 0, of); err == nil {
+		err = w.flush(0, nil)
+	}
+	if err != nil {
 		return err
 	}
-	return w.flush(0, nil)
+	return w.sink.end(number)
 }
 
 // within takes the nodes of a range, or of its anchors, that the node of step k may be.
@@ -172,10 +186,14 @@ func (w *worker) extend(k int, in *batch) error {
 	s := w.steps[k]
 	for row := range in.n {
 		var err error
-		switch len(s.legs) {
-		case 0:
+		switch {
+		case s.node < 0:
+			err = w.combine(k, in, row, vector.NoNode, 0)
+		case len(s.legs) == 0 && w.p.nodes[s.node].by != nil:
+			err = w.look(k, in, row)
+		case len(s.legs) == 0:
 			err = w.all(k, in, row)
-		case 1:
+		case len(s.legs) == 1:
 			err = w.hop(k, in, row)
 		default:
 			err = w.close(k, in, row)
@@ -252,7 +270,7 @@ func (w *worker) close(k int, in *batch, row int) error {
 }
 
 // combine adds a row for each choice of entries of a node in the lists of the legs from the i-th
-// on.
+// on. Legs of a step without a node lead to nodes that are there.
 func (w *worker) combine(k int, in *batch, row int, v uint32, i int) error {
 	s := w.steps[k]
 	if i == len(s.legs) {
@@ -263,7 +281,11 @@ func (w *worker) combine(k int, in *batch, row int, v uint32, i int) error {
 		}
 		return w.add(k, in, row, v)
 	}
-	lo, hi := s.legs[i].lists.Find(in.nodes[s.legs[i].owner][row], v)
+	to := v
+	if s.node < 0 {
+		to = in.nodes[s.legs[i].other()][row]
+	}
+	lo, hi := s.legs[i].lists.Find(in.nodes[s.legs[i].owner][row], to)
 	for e := lo; e < hi; e++ {
 		w.at[i] = e
 		if err := w.combine(k, in, row, v, i+1); err != nil {
@@ -310,7 +332,19 @@ func (w *worker) flush(k int, in *batch) error {
 			out.times[j] = in.times[f]
 		}
 	}
+	if out.row != nil {
+		out.in = in.in
+		for j, f := range from {
+			out.row[j] = in.row[f]
+		}
+	}
 	w.from[k], w.found[k] = from[:0], found[:0]
+	return w.hand(k, out)
+}
+
+// hand hands on the rows of step k that match.
+func (w *worker) hand(k int, out *batch) error {
+	s := w.steps[k]
 	err := w.drop(s, out)
 	s.out.Add(int64(out.n))
 	if err != nil || out.n == 0 {
@@ -422,6 +456,9 @@ func (b *batch) compact(keep []bool) {
 				}
 			}
 			b.times[n] = b.times[i]
+			if b.row != nil {
+				b.row[n] = b.row[i]
+			}
 		}
 		n++
 	}

@@ -21,21 +21,29 @@ type Engine struct {
 	Tell func(steps []Step)
 }
 
-// Take returns how the first clauses are run, if they are MATCH without variable length, paths and
-// outer joins that are not only counted; nil if they are not, or if there is no memory for the
-// lists. A Project after them that groups is taken too.
-func (e *Engine) Take(ctx context.Context, row *eval.Env, clauses []ast.Clause) (*plain.Front,
-	error) {
+// Take returns how clauses are run from the at-th on, if they are MATCH without variable length and
+// paths; nil if they are not, or if there is no memory for the lists. After the first, those are
+// taken that are outer joins if they are only counted, and a Project after them that groups.
+func (e *Engine) Take(ctx context.Context, row *eval.Env, clauses []ast.Clause, at int,
+	rows float64) (*plain.Stage, error) {
+	var in *input
 	var matches []*ast.Match
-	for _, c := range clauses {
+	for _, c := range clauses[at:] {
 		m, ok := c.(*ast.Match)
-		if !ok || len(matches) == 0 && m.Optional {
+		if !ok {
 			break
 		}
 		matches = append(matches, m)
 	}
+	if len(matches) > 0 && (at > 0 || matches[0].Optional) {
+		in = &input{vars: variables(clauses[:at]), wanted: names(clauses[at:]), estimate: rows}
+	}
+	clauses = clauses[at:]
 	for len(matches) > 0 && len(matches) < len(clauses) {
-		f, err := e.take(ctx, row, clauses, matches)
+		if in != nil && matches[0].Optional {
+			in.optional, matches = true, matches[:1]
+		}
+		f, err := e.take(ctx, row, clauses, matches, in)
 		if err == nil || !errors.Is(err, errFewer) && !errors.Is(err, errOuter) {
 			return f, err
 		}
@@ -49,8 +57,8 @@ var errFewer = errors.New("not for the engine")
 
 // take returns how some clauses are run, and those that follow them as far as rows are grouped.
 func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
-	matches []*ast.Match) (*plain.Front, error) {
-	p, ok := newPattern(matches)
+	matches []*ast.Match, in *input) (*plain.Stage, error) {
+	p, ok := newPattern(matches, in)
 	if !ok {
 		return nil, errFewer
 	}
@@ -83,23 +91,30 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 	if e.Tell != nil {
 		e.Tell(pl.explain())
 	}
+	s := &plain.Stage{Clauses: n, Groups: g != nil, Rows: pl.steps[len(pl.steps)-1].rows}
 	if g == nil {
-		return &plain.Front{Clauses: n, Run: func(out plain.Out) error {
+		s.Run = func(rows []*eval.Scope, out plain.Out) error {
+			in.set(rows)
 			return pl.rows(ctx, env, out.Row)
-		}}, nil
+		}
+		return s, nil
 	}
-	g.nodesOf(p, e.Source, len(pl.steps) == 1)
-	top := topOf(last, row, g)
-	return &plain.Front{Clauses: n, Groups: true, Run: func(out plain.Out) error {
-		return pl.groups(ctx, env, g, top, out.Group)
-	}}, nil
+	g.nodesOf(p, e.Source, in == nil && len(pl.steps) == 1)
+	c := &collector{plan: pl, g: g, env: env, top: topOf(last, row, g),
+		like: pl.newBatch(pl.steps[len(pl.steps)-1])}
+	s.Run = func(rows []*eval.Scope, _ plain.Out) error {
+		in.set(rows)
+		return c.run(ctx)
+	}
+	s.End = func(out plain.Out) error { return c.end(ctx, out.Group) }
+	return s, nil
 }
 
 // want says which variables the clauses that follow want. Aggregates that do not count want all.
 func (p *pattern) want(rest []ast.Clause, g *grouping) {
 	for name := range names(rest) {
-		if i, ok := p.byName[name]; ok {
-			p.nodes[i].needed = true
+		if i, ok := p.byName[name]; ok { // rows have what is bound
+			p.nodes[i].needed = !p.nodes[i].bound || g != nil
 		}
 		if i, ok := p.relByName[name]; ok {
 			p.rels[i].needed = true
@@ -140,18 +155,39 @@ func (g *grouping) threads(src Source) int {
 	return src.Threads()
 }
 
-// groups runs the plan and hands on its groups, in the order in which their first rows come.
-func (pl *plan) groups(ctx context.Context, env *vector.Env, g *grouping, top *top,
+// collector makes groups of the rows of a plan.
+type collector struct {
+	*plan
+	g    *grouping
+	env  *vector.Env
+	top  *top
+	like *batch
+	all  []*groups // of each thread
+	base int       // parts that have been run
+}
+
+// run runs the plan, for one input of several.
+func (c *collector) run(ctx context.Context) error {
+	next := 0
+	err := c.plan.run(ctx, c.env, c.g.threads(c.src), func() sink {
+		if next == len(c.all) {
+			c.all = append(c.all, c.g.newGroups(c.env, c.like))
+		}
+		gs := c.all[next]
+		gs.base = c.base
+		next++
+		return c.sinks(c.env, gs)
+	})
+	c.base += len(c.parts())
+	return err
+}
+
+// end hands on the groups, in the order in which their first rows came.
+func (c *collector) end(ctx context.Context,
 	yield func(first *eval.Scope, results []any) error) error {
-	like := pl.newBatch(pl.steps[len(pl.steps)-1])
-	var all []*groups
-	err := pl.run(ctx, env, g.threads(pl.src), func() sink {
-		gs := g.newGroups(env, like)
-		all = append(all, gs)
-		return &filtered{pl, env, gs, make([]bool, batchRows)}
-	}, func(int) {})
-	if err != nil || len(all) == 0 {
-		return err
+	all := c.all
+	if len(all) == 0 {
+		return nil
 	}
 	for _, o := range all[1:] {
 		if err := all[0].merge(o); err != nil {
@@ -163,8 +199,8 @@ func (pl *plan) groups(ctx context.Context, env *vector.Env, g *grouping, top *t
 		return err
 	}
 	order := gs.inOrder()
-	if top != nil {
-		if order, err = top.keep(gs, order); err != nil {
+	if c.top != nil {
+		if order, err = c.top.keep(gs, order); err != nil {
 			return err
 		}
 	}
@@ -205,6 +241,8 @@ func (f *filtered) take(part int, b *batch) error {
 	}
 	return f.next.take(part, b)
 }
+
+func (f *filtered) end(part int) error { return f.next.end(part) }
 
 // top is ORDER BY an aggregate with a LIMIT: groups that cannot be among the first are left out.
 type top struct {

@@ -114,8 +114,7 @@ func (w *walk) begin(s *eval.Scope) error {
 			return nil
 		}
 		if !ok {
-			return ast.Errorf(n.Pos(), "TypeError", "InvalidArgumentValue", "%s is %s, not a node",
-				n.Name, value.Kind(v))
+			return notNode(n, v)
 		}
 		return w.node(w.anchor, node, s, w.first)
 	}
@@ -124,6 +123,12 @@ func (w *walk) begin(s *eval.Scope) error {
 		return err
 	}
 	return w.x.graph.Nodes(w.x.ctx, n.Labels, take)
+}
+
+// notNode returns the error for a variable of a pattern that is no node.
+func notNode(n *ast.Node, v any) error {
+	return ast.Errorf(n.Pos(), "TypeError", "InvalidArgumentValue", "%s is %s, not a node", n.Name,
+		value.Kind(v))
 }
 
 // find calls take with the nodes that a property of the pattern or an equation of WHERE leaves, if
@@ -236,7 +241,11 @@ func (w *walk) node(i int, n value.Node, s *eval.Scope, next func(*eval.Scope) e
 	p := w.p.Nodes[i]
 	if p.Name != "" {
 		had, bound := s.Lookup(p.Name)
-		if node, ok := had.(value.Node); bound && (!ok || node.ID != n.ID) {
+		node, ok := had.(value.Node)
+		switch {
+		case had != nil && !ok:
+			return notNode(p, had)
+		case bound && (!ok || node.ID != n.ID):
 			return nil
 		}
 		if !bound {

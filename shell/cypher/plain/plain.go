@@ -58,10 +58,12 @@ type Options struct {
 	Write func(e *eval.Env, s *eval.Scope, w *ast.Write) (*eval.Scope, error)
 }
 
-// Engine runs the first clauses of a statement faster than row by row.
+// Engine runs clauses faster than row by row.
 type Engine interface {
-	// Take returns how clauses are run from the front on; nil if none is.
-	Take(ctx context.Context, env *eval.Env, clauses []ast.Clause) (*Front, error)
+	// Take returns how clauses are run from the at-th on, for about this many rows of the clauses
+	// before; nil if the at-th is not.
+	Take(ctx context.Context, env *eval.Env, clauses []ast.Clause, at int, rows float64) (*Stage,
+		error)
 	// Reach calls yield with the nodes that a search finds, nearest first; path gives the
 	// relationships of a shortest path. It is false if it does not search.
 	Reach(ctx context.Context, s Search, yield func(node int64, hops int,
@@ -75,21 +77,6 @@ type Search struct {
 	Types  []string // of relationships; empty for all
 	Most   int      // hops; -1 for any number
 	Target int64    // the only node that is wanted; -1 for all
-}
-
-// Front is how an engine runs the first clauses of a statement.
-type Front struct {
-	Clauses int
-	// Groups says that it also makes the groups of the clause after these, which is a Project.
-	Groups bool
-	Run    func(out Out) error
-}
-
-// Out takes what an engine gives: rows, or the first row of each group with the results of its
-// aggregates, in the order of the columns and then of ORDER BY.
-type Out struct {
-	Row   func(s *eval.Scope) error
-	Group func(first *eval.Scope, results []any) error
 }
 
 // Query is a statement that can run.
@@ -120,8 +107,13 @@ func Prepare(src string, o Options) (*Query, error) {
 func (q *Query) Plan(ctx context.Context, g Graph, o Options) error {
 	x := newExecution(ctx, g, o)
 	for _, s := range q.AST.Singles {
-		if _, err := o.Engine.Take(ctx, x.env, s.Clauses); err != nil {
-			return err
+		rows := 1.0
+		for at := 0; at < len(s.Clauses); {
+			stage, err := o.Engine.Take(ctx, x.env, s.Clauses, at, rows)
+			if err != nil {
+				return err
+			}
+			at, rows = after(s.Clauses, at, rows, stage)
 		}
 	}
 	return nil
@@ -156,7 +148,7 @@ type execution struct {
 	graph Graph
 	opts  Options
 	env   *eval.Env
-	// fronted says that an engine is running.
+	// fronted says that an engine is running: subqueries are not for it.
 	fronted bool
 }
 
@@ -173,15 +165,13 @@ func (x *execution) query(q *ast.Query, outer *eval.Scope, columns []string,
 		row = x.distinct(row)
 	}
 	for _, s := range q.Singles {
-		front, clauses, err := x.front(s.Clauses, outer)
+		c := &chain{x, s.Clauses, x.opts.Engine != nil && outer == nil && !x.fronted,
+			&results{columns, row}}
+		first, err := c.from(0, 1)
 		if err != nil {
 			return err
 		}
-		first, err := x.chain(clauses, &results{columns, row})
-		if err != nil {
-			return err
-		}
-		if err := x.begin(front, first, outer); err != nil && !errors.Is(err, errStop) {
+		if err := first.push(outer); err != nil && !errors.Is(err, errStop) {
 			return err
 		}
 		if err := first.end(); err != nil && !errors.Is(err, errStop) {
@@ -189,32 +179,6 @@ func (x *execution) query(q *ast.Query, outer *eval.Scope, columns []string,
 		}
 	}
 	return nil
-}
-
-// front returns what an engine runs, and the clauses that follow.
-func (x *execution) front(clauses []ast.Clause, outer *eval.Scope) (*Front, []ast.Clause, error) {
-	if x.opts.Engine == nil || outer != nil || x.fronted {
-		return nil, clauses, nil
-	}
-	f, err := x.opts.Engine.Take(x.ctx, x.env, clauses)
-	if f == nil || err != nil {
-		return nil, clauses, err
-	}
-	return f, clauses[f.Clauses:], nil
-}
-
-// begin runs the clauses: those of an engine first, if there are any.
-func (x *execution) begin(f *Front, first sink, outer *eval.Scope) error {
-	if f == nil {
-		return first.push(outer)
-	}
-	x.fronted = true // subqueries are not for engines
-	defer func() { x.fronted = false }()
-	out := Out{Row: first.push}
-	if p, ok := first.(*projecting); ok {
-		out.Group = p.group
-	}
-	return f.Run(out)
 }
 
 // errFound ends a subquery of which one row is enough.
@@ -244,30 +208,53 @@ func (x *execution) distinct(row func([]any) error) func([]any) error {
 	}
 }
 
-// chain returns the sink of the first of clauses, which ends in last.
-func (x *execution) chain(clauses []ast.Clause, last sink) (sink, error) {
-	for i := len(clauses) - 1; i >= 0; i-- {
-		switch c := clauses[i].(type) {
-		case *ast.Match:
-			last = &matching{x, c, last}
-		case *ast.Unwind:
-			last = &unwinding{x, c, last}
-		case *ast.CallProc:
-			last = &calling{x, c, x.opts.Procedures[c.Name], last}
-		case *ast.Write:
-			if x.opts.Write == nil {
-				return nil, parse.Refuse(c)
-			}
-			last = &writing{x, c, last}
-		case *ast.Project:
-			p, err := x.projection(c, last)
-			if err != nil {
-				return nil, err
-			}
-			last = p
+// chain makes the sinks of clauses, which end in last.
+type chain struct {
+	x       *execution
+	clauses []ast.Clause
+	staged  bool // an engine may run some
+	last    sink
+}
+
+// from returns the sink of the at-th clause, which takes about this many rows.
+func (c *chain) from(at int, rows float64) (sink, error) {
+	if at == len(c.clauses) {
+		return c.last, nil
+	}
+	var stage *Stage
+	if c.staged {
+		var err error
+		if stage, err = c.x.opts.Engine.Take(c.x.ctx, c.x.env, c.clauses, at, rows); err != nil {
+			return nil, err
 		}
 	}
-	return last, nil
+	to, rows := after(c.clauses, at, rows, stage)
+	next, err := c.from(to, rows)
+	switch {
+	case err != nil:
+		return nil, err
+	case stage != nil:
+		return newStaged(c.x, stage, next), nil
+	}
+	return c.x.sink(c.clauses[at], next)
+}
+
+// sink returns the sink of a clause.
+func (x *execution) sink(c ast.Clause, next sink) (sink, error) {
+	switch c := c.(type) {
+	case *ast.Match:
+		return &matching{x, c, next}, nil
+	case *ast.Unwind:
+		return &unwinding{x, c, next}, nil
+	case *ast.CallProc:
+		return &calling{x, c, x.opts.Procedures[c.Name], next}, nil
+	case *ast.Write:
+		if x.opts.Write == nil {
+			return nil, parse.Refuse(c)
+		}
+		return &writing{x, c, next}, nil
+	}
+	return x.projection(c.(*ast.Project), next)
 }
 
 // results hands out the columns of rows.

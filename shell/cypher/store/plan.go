@@ -97,12 +97,16 @@ func answer(ctx context.Context, x *exec.Execution, root *exec.Operator, q *plai
 	return err
 }
 
-// operators puts the steps of the engine below the last operator.
+// operators puts the steps of the engine below the last operator, and what gives them rows below
+// the first.
 func operators(x *exec.Execution, root *exec.Operator, steps []engine.Step) (out []*exec.Operator) {
 	for i, s := range steps {
 		op := x.Operator(s.Name, s.Detail, s.Rows, -1)
-		if i > 0 {
+		switch {
+		case i > 0:
 			op.Inputs = []*exec.Operator{out[i-1]}
+		case s.Name == engine.RowsStep:
+			op.Inputs, root.Inputs = root.Inputs, nil
 		}
 		out = append(out, op)
 	}

@@ -48,7 +48,8 @@ func randomGraph(r *rand.Rand, nodes, edges int) *memory {
 // statements makes random statements.
 type statements struct {
 	*rand.Rand
-	nodes, rels []string // names that the statement has
+	nodes, rels []string // names that are there
+	names       int      // that the statement has had
 }
 
 func (s *statements) one(of ...string) string { return of[s.IntN(len(of))] }
@@ -59,7 +60,8 @@ func (s *statements) node() string {
 	case len(s.nodes) > 0 && s.IntN(4) == 0:
 		return "(" + s.nodes[s.IntN(len(s.nodes))] + ")"
 	case s.IntN(5) > 0:
-		name = fmt.Sprintf("v%d", len(s.nodes))
+		name = fmt.Sprintf("v%d", s.names)
+		s.names++
 		s.nodes = append(s.nodes, name)
 	}
 	out := name + s.one("", "", ":A", ":B", ":C")
@@ -167,8 +169,52 @@ func (s *statements) counting() string {
 	return out + " RETURN " + s.one("count(*)", "count(*)", "a, count(*)")
 }
 
+// match makes a MATCH of a pattern of some hops.
+func (s *statements) match(word string, hops int) string {
+	out := word + s.path(hops)
+	if s.IntN(4) == 0 {
+		out += ", " + s.path(s.IntN(2))
+	}
+	if s.IntN(2) == 0 && len(s.nodes) > 0 {
+		out += " WHERE " + s.condition(2)
+		for s.IntN(2) == 0 {
+			out += " AND " + s.condition(1)
+		}
+	}
+	return out + " "
+}
+
+// with makes a clause that hands on some of the nodes, and at times a MATCH by what they hold.
+func (s *statements) with() string {
+	s.Shuffle(len(s.nodes), func(i, j int) { s.nodes[i], s.nodes[j] = s.nodes[j], s.nodes[i] })
+	kept := s.nodes[:1+s.IntN(len(s.nodes))]
+	list := strings.Join(kept, ", ")
+	at, property, u := s.nodes[0], s.property(), fmt.Sprintf("u%d", s.names)
+	s.nodes, s.rels = slices.Clone(kept), nil
+	s.names++
+	switch s.IntN(8) {
+	case 0:
+		return "WITH DISTINCT " + list + " "
+	case 1:
+		return "WITH " + list + ", count(*) AS c WHERE c > 1 "
+	case 2:
+		return "WITH " + list + " ORDER BY " + strings.Join(kept, ".i, ") + ".i LIMIT 3 "
+	case 3:
+		s.nodes = []string{at}
+		return "WITH collect(" + at + ") AS l UNWIND l AS " + at + " "
+	case 4:
+		return "UNWIND [1, 2, null, 1.5] AS " + u + " WITH " + list + ", " + u + " MATCH (x" +
+			s.one("", ":A") + ") WHERE x.i = " + u + s.one("", " + 1", " AND x.n < "+at+".i") + " "
+	case 5:
+		return "WITH " + list + ", " + property + " AS " + u + " MATCH (x {" + s.one("n", "i") +
+			": " + u + "})" +
+			s.one("", "-->("+at+")", "--("+at+")") + " "
+	}
+	return "WITH " + list + " "
+}
+
 func (s *statements) statement() string {
-	s.nodes, s.rels = nil, nil
+	s.nodes, s.rels, s.names = nil, nil, 0
 	if s.IntN(3) == 0 {
 		return s.counting()
 	}
@@ -179,20 +225,13 @@ func (s *statements) statement() string {
 	}
 	out := ""
 	for k := range 1 + s.IntN(2) {
-		out += "MATCH " + s.path(1+s.IntN(3-k))
-		if s.IntN(4) == 0 {
-			out += ", " + s.path(s.IntN(2))
-		}
+		out += s.match("MATCH ", 1+s.IntN(3-k))
 		if len(s.nodes) == 0 {
 			return s.statement()
 		}
-		if s.IntN(2) == 0 {
-			out += " WHERE " + s.condition(2)
-			for s.IntN(2) == 0 {
-				out += " AND " + s.condition(1)
-			}
-		}
-		out += " "
+	}
+	for s.IntN(3) == 0 {
+		out += s.with() + s.match(s.one("MATCH ", "MATCH ", "OPTIONAL MATCH "), 1+s.IntN(2))
 	}
 	for s.IntN(6) == 0 {
 		at := s.nodes[s.IntN(len(s.nodes))]

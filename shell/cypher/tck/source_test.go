@@ -61,8 +61,18 @@ func (s *source) Ends([]string) (from, to engine.Set) {
 	return engine.Set{Ranges: s.all()}, engine.Set{Ranges: s.all()}
 }
 
-func (s *source) Find(context.Context, []string, string, any) ([]uint32, bool, error) {
-	return nil, false, nil
+// Find finds nodes by integers as their property i.
+func (s *source) Find(_ context.Context, _ []string, key string, v any) (out []uint32, ok bool,
+	err error) {
+	if _, ok := v.(int64); !ok || key != "i" {
+		return nil, false, nil
+	}
+	for i, of := range s.props {
+		if of[key] == v {
+			out = append(out, uint32(i))
+		}
+	}
+	return out, true, nil
 }
 
 // number returns which of the relationships with the same ends and type a relationship is.

@@ -124,3 +124,27 @@ func (v *Vector) HasNull() bool {
 
 // IsNull reports whether the value of a row is null.
 func (v *Vector) IsNull(row int) bool { return v.isNull(v.place(row)) }
+
+// From returns a vector of values, which has their kind if all are integers or all are text.
+func From(vals []any) *Vector {
+	out := &Vector{Anys: vals}
+	for i, v := range vals {
+		switch v := v.(type) {
+		case int64:
+			out.Ints = append(out.Ints, v)
+		case string:
+			out.Strings = append(out.Strings, v)
+		}
+		if max(len(out.Ints), len(out.Strings)) <= i {
+			return out
+		}
+	}
+	switch len(vals) {
+	case 0:
+	case len(out.Ints):
+		out.Kind = Int
+	case len(out.Strings):
+		out.Kind = String
+	}
+	return out
+}
