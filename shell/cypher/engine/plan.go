@@ -52,7 +52,7 @@ func (p *pattern) resolve(ctx context.Context, env *vector.Env, src Source) (boo
 		}
 	}
 	for i, n := range p.nodes {
-		if err := n.find(ctx, env, src); err != nil {
+		if err := p.find(ctx, n, env, src); err != nil {
 			return false, err
 		}
 		if err := p.lookUp(ctx, i, src); err != nil {
@@ -90,37 +90,6 @@ func (p *pattern) narrow(r *rel, src Source) {
 	if y.outer || !r.outer {
 		y.set = y.set.and(to)
 	}
-}
-
-// find looks a node up by an equation with a constant.
-func (n *node) find(ctx context.Context, env *vector.Env, src Source) error {
-	for _, x := range n.filters {
-		c, ok := x.(*ast.Compare)
-		if !ok || len(c.Ops) != 1 || c.Ops[0] != "=" {
-			continue
-		}
-		for i := range 2 {
-			prop, ok := c.Xs[i].(*ast.Prop)
-			if !ok || !vector.Constant(c.Xs[1-i]) {
-				continue
-			}
-			if of, ok := prop.Of.(*ast.Var); !ok || of.Name != n.name {
-				continue
-			}
-			v, err := env.Row.Eval(c.Xs[1-i], nil)
-			if err != nil {
-				return nil // whatever matches all else meets the mistake again
-			}
-			nodes, ok, err := src.Find(ctx, n.labels, prop.Key, v)
-			if err != nil {
-				return err
-			}
-			if ok {
-				n.anchor, n.anchored = nodes, true
-			}
-		}
-	}
-	return n.pick(env, src)
 }
 
 // pick computes the conditions of the only values that a node can have.

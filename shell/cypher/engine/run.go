@@ -51,15 +51,16 @@ func (pl *plan) run(ctx context.Context, env *vector.Env, threads int, newSink f
 	return context.Cause(ctx)
 }
 
-// parts returns the first nodes, in parts: ranges, or the one range in which all anchors are; or
-// numbers of the rows of clauses before.
+// parts returns the first nodes, in parts: ranges, or places of anchors; or numbers of the rows of
+// clauses before.
 func (pl *plan) parts() []Range {
 	if pl.p.in != nil {
 		return pl.p.in.parts()
 	}
 	n := pl.p.nodes[pl.steps[0].node]
 	if n.anchored {
-		return []Range{n.set.bounds()}
+		all := everything(uint64(len(n.anchor)))
+		return all.split(morselRows)
 	}
 	return n.set.split(morselNodes)
 }
@@ -136,10 +137,10 @@ func (w *worker) part(number int, of Range) error {
 	return w.sink.end(number)
 }
 
-// within takes the nodes of a range, or of its anchors, that the node of step k may be.
+// within takes the nodes of a range, of anchors by their places, that the node of step k may be.
 func (w *worker) within(k int, in *batch, row int, of Range) error {
 	if n := w.p.nodes[w.steps[k].node]; n.anchored {
-		for _, v := range n.anchor {
+		for _, v := range n.anchor[of.From:of.End] {
 			if err := w.try(k, in, row, v); err != nil {
 				return err
 			}
@@ -160,7 +161,7 @@ func (w *worker) try(k int, in *batch, row int, v uint32) error {
 	if ok, err := n.passes(w.env, v); err != nil || !ok {
 		return err
 	}
-	if n.anchored && !slices.Contains(n.anchor, v) {
+	if !n.isAnchor(v) {
 		return nil
 	}
 	return w.add(k, in, row, v)
@@ -209,7 +210,7 @@ func (w *worker) extend(k int, in *batch) error {
 func (w *worker) all(k int, in *batch, row int) error {
 	n := w.p.nodes[w.steps[k].node]
 	if n.anchored {
-		return w.within(k, in, row, Range{})
+		return w.within(k, in, row, Range{0, uint32(len(n.anchor))})
 	}
 	for _, r := range n.set.Ranges {
 		if err := w.within(k, in, row, r); err != nil {
@@ -236,7 +237,7 @@ func (w *worker) hop(k int, in *batch, row int) error {
 		if !all {
 			if ok, err := n.passes(w.env, v); err != nil {
 				return err
-			} else if !ok || n.anchored && !slices.Contains(n.anchor, v) {
+			} else if !ok || !n.isAnchor(v) {
 				continue
 			}
 		}
@@ -259,7 +260,7 @@ func (w *worker) close(k int, in *batch, row int) error {
 	for _, v := range w.common {
 		if ok, err := n.passes(w.env, v); err != nil {
 			return err
-		} else if !ok || n.anchored && !slices.Contains(n.anchor, v) {
+		} else if !ok || !n.isAnchor(v) {
 			continue
 		}
 		if err := w.combine(k, in, row, v, 0); err != nil {

@@ -154,19 +154,39 @@ func (s *store) warnName(kind, name string, among []string) {
 	s.x.Warn("nothing in this store has the %s %s%s", kind, name, words.Near(name, among))
 }
 
-// FindsBy reports whether a property is the external id of nodes with the labels. Where nodes have
-// types, the labels must say which one.
+// FindsBy reports whether a property of nodes with labels is their external id, or is none. Without
+// labels it may be of any type.
 func (s *store) FindsBy(key string, labels []string) bool {
-	if len(s.meta.NodeTypes) == 0 || len(labels) != 1 {
-		return key == "id" && len(s.meta.NodeTypes) == 0 && len(labels) == 0
+	switch {
+	case len(s.meta.NodeTypes) == 0:
+		return key == "id" && len(labels) == 0
+	case len(labels) > 1 || len(labels) == 0 && !s.meta.Typed():
+		return false
 	}
-	i := slices.IndexFunc(s.meta.NodeTypes, func(t kv.NodeTypeMeta) bool {
-		return t.Name == labels[0]
-	})
-	return i >= 0 && s.meta.NodeTypes[i].IsID(key)
+	return len(s.prefixes(key, labels)) > 0 &&
+		!slices.ContainsFunc(s.meta.NodeTypes, func(t kv.NodeTypeMeta) bool {
+			return (len(labels) == 0 || t.Name == labels[0]) && hasColumn(t, key)
+		})
 }
 
-// Find calls yield with the node that has an external id, if a property is that.
+func hasColumn(t kv.NodeTypeMeta, key string) bool {
+	return slices.ContainsFunc(t.Columns, func(c kv.TableColumn) bool { return c.Name == key })
+}
+
+// prefixes returns what the external ids begin with of the types that have a property as their id.
+func (s *store) prefixes(key string, labels []string) (out []string) {
+	for _, t := range s.meta.NodeTypes {
+		if (len(labels) == 0 || t.Name == labels[0]) && t.IsID(key) {
+			out = append(out, t.Name+":")
+		}
+	}
+	if len(s.meta.NodeTypes) == 0 {
+		out = []string{""}
+	}
+	return out
+}
+
+// Find calls yield with the nodes that have an external id, if a property is that.
 func (s *store) Find(ctx context.Context, labels []string, key string, v any,
 	yield func(value.Node) error) (bool, error) {
 	if !s.FindsBy(key, labels) {
@@ -176,21 +196,23 @@ func (s *store) Find(ctx context.Context, labels []string, key string, v any,
 	if n, is := v.(int64); is {
 		name, ok = strconv.FormatInt(n, 10), true
 	}
-	if len(labels) > 0 {
-		name = labels[0] + ":" + name
-	}
 	if !ok {
 		return false, nil
 	}
-	set := lang.NodeSet{IDs: lang.OneNode(lang.NodeRef{External: name})}
-	nodes, err := s.g.Find(ctx, set, 0)
-	if errors.Is(err, kv.ErrNotFound) {
-		return true, nil
+	for _, prefix := range s.prefixes(key, labels) {
+		set := lang.NodeSet{IDs: lang.OneNode(lang.NodeRef{External: prefix + name})}
+		nodes, err := s.g.Find(ctx, set, 0)
+		if errors.Is(err, kv.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = yield(value.Node{ID: int64(nodes[0]), G: s})
+		}
+		if err != nil {
+			return true, err
+		}
 	}
-	if err != nil {
-		return true, err
-	}
-	return true, yield(value.Node{ID: int64(nodes[0]), G: s})
+	return true, nil
 }
 
 // Keeps reports whether the store has the lists of a direction.

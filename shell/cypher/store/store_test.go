@@ -94,6 +94,12 @@ func TestTables(t *testing.T) {
 			"x2 x2 <nil> 5"},
 		{"MATCH (i:item) WHERE i.sku = 'x1' RETURN i.title", "Tea"},
 		{"MATCH (n {sku: 'x1'}) RETURN n.title", "Tea"},
+		{"MATCH (n) WHERE n.id IN ['x2', 3, 'x2', null, 'none'] AND n.none IS NULL RETURN n.id",
+			"3; x2; nothing in this store has the property none; did you mean name?"},
+		{"UNWIND ['x2', 3, 9, null, 1] AS u MATCH (n {id: u})--(m) RETURN u, count(m)",
+			"x2 2; 3 1; 1 5"},
+		{"MATCH (u:user) WITH u ORDER BY u.id DESC LIMIT 2 OPTIONAL MATCH (u)-->(v:user) " +
+			"WHERE v.id > u.id RETURN u.name, v.name", "Cyd <nil>; Bob <nil>"},
 		{"MATCH (u:user) WHERE '1990-01-01' > u.born AND u.age > 0 RETURN u.id", "born is " +
 			"compared with a text, which no date equals or comes before: write date('1990-01-01')"},
 		{"MATCH (u:user) WITH u WHERE u.born = '1983-01-31' RETURN u.id", "born is " +
