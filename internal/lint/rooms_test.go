@@ -92,6 +92,7 @@ var rooms = map[string][]string{
 		"layout/nodeids",
 		"layout/openfiles",
 		"layout/partitioner",
+		"layout/algorithm",
 		"layout/inspect",
 		"layout/layouttest",
 		"layout/edgetable/edgetabletest",

@@ -52,6 +52,9 @@ func procedures() []store.Procedure {
 	} {
 		out = append(out, a.procedure())
 	}
+	for _, p := range wholeGraphs {
+		out = append(out, p.procedure())
+	}
 	return append(out, store.Procedure{Name: "gdb.procedures", Help: "all procedures",
 		Signature: signature("", "name STRING, signature STRING, help STRING"), Run: runProcedures})
 }

@@ -26,6 +26,13 @@ func TestProcedures(t *testing.T) {
 		{"CALL gdb.procedures() YIELD name, signature WHERE name = 'gdb.nearest' RETURN signature",
 			"gdb.nearest(node :: NODE, k :: INTEGER, [run :: STRING]) :: (node :: NODE, " +
 				"score :: FLOAT)"},
+		{"CALL gdb.components() YIELD value RETURN value, count(*)", "0 5"},
+		{"CALL gdb.triangles() YIELD node, value WHERE value > 0 RETURN node.name, value " +
+			"ORDER BY id(node)", "Ann 1; Bob 1; <nil> 1"},
+		{"CALL gdb.kcore() YIELD node, value WHERE value = 2 RETURN count(*)", "3"},
+		{"CALL gdb.pagerank(0.5) YIELD value RETURN round(1000 * sum(value))", "1000"},
+		{"MATCH (u:user {id: 1}) CALL gdb.distances(u) YIELD node, value " +
+			"RETURN collect(node.id), value ORDER BY value", "[1] 0; [2, 'x1', 'x2'] 1"},
 		{"MATCH (i:item) CALL gdb.neighbors(i) YIELD neighbor RETURN neighbor.id LIMIT 1", "1"},
 	} {
 		switch got, err := answer(t, st, 0, c.stmt); {
@@ -44,6 +51,8 @@ func TestProcedures(t *testing.T) {
 		{"CALL gdb.sample([], [1])", "there are no seeds"},
 		{"CALL gdb.sample([1], [1])", "something that is no node"},
 		{"MATCH (n) CALL gdb.sample(n, [0]) YIELD hop RETURN hop", "a fanout is 1 to"},
+		{"MATCH (n) CALL gdb.shortestPaths(n, 'weight') YIELD value RETURN 1", "have no weights"},
+		{"CALL gdb.pagerank(2)", "damping is between 0 and 1"},
 		{"MATCH (n) CALL gdb.nearest(n, 3) YIELD node RETURN node", "Options.Vectors"},
 	} {
 		_, err := answer(t, st, 0, c.stmt)
