@@ -12,6 +12,7 @@ import (
 	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/rowfile"
 )
 
 // NodeID is an internal node id: nodes of a graph are numbered from 0.
@@ -63,6 +64,11 @@ type Batch struct {
 	// to Dense.Nbrs, are their row numbers.
 	Table     []float32
 	TableRows []uint32
+	// TablePieces is set where rows of Table are pieces, of TableDim values, of the rows of nodes:
+	// see rowfile.Split. TableRows are then the row numbers of the pieces of all nodes, those of
+	// node i from TablePieces[i] to TablePieces[i+1].
+	TablePieces []uint32
+	TableDim    int
 	// Labels has one class per seed, -1 for no class; nil unless labels are classes.
 	Labels []int32
 	// Multi is (len(Seeds), Classes) of 0, 1 and NaN for unknown; nil unless nodes have several
@@ -74,9 +80,40 @@ type Batch struct {
 	Prepared Prepared
 
 	release func(*Batch)
-	lent    bool    // guarded by the pipeline
-	counted int64   // bytes of HeapBytes that are counted in the pipeline's budget
-	rows    *Buffer // the memory of X
+	lent    bool     // guarded by the pipeline
+	counted int64    // bytes of HeapBytes that are counted in the pipeline's budget
+	rows    *Buffer  // the memory of X
+	places  []uint32 // memory of TableRows, and off that of TablePieces
+	off     []uint32
+}
+
+// PieceFloats returns the memory that a batch with its rows in pieces has for them, in values: of
+// all pieces, and behind these of the rows of inner nodes, whole.
+func PieceFloats(s *rowfile.Split, pieces, inner int) int {
+	return max(1, pieces)*s.Dim + inner*s.Wide
+}
+
+// HoldPieces has the rows of features be pieces of a table. at returns the row number there of a
+// piece, of all that the batch's nodes have, in their order. The rows of Δ1 … Δk are put together
+// in the memory of x.
+func (b *Batch) HoldPieces(s *rowfile.Split, table, x []float32, at func(i int) uint32) {
+	nodes := b.Dense.NodeIDs
+	b.off = mem.Resized(b.off, len(nodes)+1)
+	s.Offsets(nodes, b.off)
+	b.places = mem.Resized(b.places, int(b.off[len(nodes)]))
+	for i := range b.places {
+		b.places[i] = at(i)
+	}
+	first := int(b.Dense.NodeIDOffsets[1])
+	n := (len(nodes) - first) * s.Wide
+	s.Join(b.off[first:], b.places, table, x[:n])
+	b.X, b.Dim = x[:n:n], s.Wide
+	b.Table, b.TableDim, b.TableRows, b.TablePieces = table, s.Dim, b.places, b.off
+}
+
+// forgetRows has the batch have no rows.
+func (b *Batch) forgetRows() {
+	b.X, b.Table, b.TableRows, b.TablePieces = nil, nil, nil, nil
 }
 
 // Prepared is what was made of a batch beside sampling, for its step.
@@ -124,7 +161,7 @@ func (b *Batch) HeapBytes() int64 {
 	return 4 * int64(cap(b.Seeds)+cap(d.NodeIDOffsets)+cap(d.NodeIDs)+cap(d.NbrOffsets)+
 		cap(d.Nbrs)+cap(d.ReprMap)+cap(d.Weights)+cap(d.Types)+cap(d.Degrees)+
 		cap(d.WeightSums)+cap(b.Labels)+cap(b.Multi)+cap(b.Targets)+cap(d.Ends)+2*cap(d.Times)+
-		2*cap(d.Places)+cap(d.Columns))
+		2*cap(d.Places)+cap(d.Columns)+cap(b.places)+cap(b.off))
 }
 
 // mangle overwrites the batch in builds with invariants, so that a use after Release shows.

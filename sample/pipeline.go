@@ -38,8 +38,10 @@ type PipelineConfig struct {
 	// FeaturesOf returns what takes the place of Features for a batch, if it is not nil.
 	FeaturesOf func(b *Batch) rowcache.Features
 	// Split says of which pieces Features has the rows, which are then put together in Batch.X; nil
-	// if it has whole rows. Batches have no times then, and Features lend no rows.
+	// if it has whole rows. Batches have no times then. With Cut they stay pieces: see
+	// Batch.TablePieces. Without, Features lend no rows.
 	Split *rowfile.Split
+	Cut   bool
 	// Labels fill the labels of a Batch; nil leaves them nil. The caller closes them.
 	Labels *Labels
 	// Prepare makes what the step on a batch needs that follows from its Dense, and sets
@@ -299,7 +301,7 @@ func (p *Pipeline) fill(b *Batch) error {
 		}
 	}
 	if p.cfg.Labels == nil {
-		return nil
+		return p.count(b)
 	}
 	if err := p.cfg.Labels.Fill(p.stages.Context(), b); err != nil {
 		return err
@@ -310,15 +312,33 @@ func (p *Pipeline) fill(b *Batch) error {
 // gatherPieces gathers the pieces of the rows of a batch's nodes, and makes them rows.
 func (p *Pipeline) gatherPieces(f rowcache.Features, b *Batch) error {
 	s, nodes := p.cfg.Split, b.Dense.NodeIDs
-	n := s.Floats(len(nodes))
+	count, lent, n := s.Count(nodes), f.Lent(), s.Floats(len(nodes))
+	if p.cfg.Cut {
+		n = PieceFloats(s, count, b.Dense.Inner())
+	}
+	if lent != nil {
+		n = b.Dense.Inner() * s.Wide
+	}
 	err := p.rows.Fit(b.rows, int64(n)*4, p.cfg.RowBytes)
 	if err == nil {
-		err = resize(&p.uniqueHeld, &p.unique.nodes, s.Count(nodes))
+		err = resize(&p.uniqueHeld, &p.unique.nodes, count)
 	}
 	if err != nil {
 		return err
 	}
 	x, pieces := b.rows.Floats()[:n:n], s.Append(nodes, p.unique.nodes[:0])
+	switch {
+	case lent != nil:
+		b.HoldPieces(s, lent, x, func(i int) uint32 { return uint32(pieces[i]) })
+		return nil
+	case p.cfg.Cut:
+		end := max(1, count) * s.Dim
+		if err := f.Gather(p.stages.Context(), pieces, x[:count*s.Dim]); err != nil {
+			return err
+		}
+		b.HoldPieces(s, x[:end:end], x[end:], func(i int) uint32 { return uint32(i) })
+		return nil
+	}
 	if err := f.Gather(p.stages.Context(), pieces, s.Packed(x, len(pieces))); err != nil {
 		return err
 	}
@@ -359,7 +379,8 @@ func (p *Pipeline) gatherRows(f rowcache.Features, b *Batch, nodes []NodeID) err
 // recycle takes a batch back from the consumer, for the next sample.
 func (p *Pipeline) recycle(b *Batch) {
 	r := b.rows
-	b.X, b.Table, b.TableRows, b.rows = nil, nil, nil, nil
+	b.forgetRows()
+	b.rows = nil
 	p.dropPrepared(b)
 	if p.rows.Return(r) {
 		p.empty <- b

@@ -136,7 +136,8 @@ func (p *Pipeline) giveUp(b *Batch) (freed bool) {
 	n, r := b.counted, b.rows
 	b.Seeds, b.Dense, b.counted = nil, Dense{}, 0
 	b.Labels, b.Multi, b.Targets = nil, nil, nil
-	b.X, b.Table, b.TableRows = nil, nil, nil
+	b.forgetRows()
+	b.places, b.off = nil, nil
 	freed = b.Free()
 	p.mu.Lock()
 	p.mu.held -= n

@@ -35,8 +35,6 @@ func openData(ctx context.Context, c *checked) (*data, error) {
 		return nil, err
 	}
 	c.loop.Note(note)
-	if keepsPieces(&c.cfg) {
-		d.in.SplitRows()
-	}
+	d.in.splitRows(&c.cfg)
 	return d, d.in.openLabels(ctx, &c.cfg)
 }

@@ -153,11 +153,15 @@ func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err err
 	return note, err
 }
 
-// keepsPieces reports whether a training may have the features of batches from pieces of rows:
-// exact evaluation, devices and partitions read whole rows.
-func keepsPieces(c *Config) bool {
-	return c.EvalMode == setting.EvalSampled && c.Backend == backend.CPU && !c.Timed() &&
-		!c.Precompute && !c.Buffered() && c.Together() <= 1
+// splitRows has a training keep its features in pieces, where that takes less: exact evaluation,
+// devices and partitions read whole rows. Batches keep pieces too if the model reads them in place.
+func (in *inputs) splitRows(c *Config) {
+	if c.EvalMode == setting.EvalSampled && c.Backend == backend.CPU && !c.Timed() &&
+		!c.Precompute && !c.Buffered() && c.Together() <= 1 {
+		m := model.Of(c)
+		in.Cut = m.InPlaceCut(m.Dims(c.Inputs(in.Meta), 1))
+		in.SplitRows()
+	}
 }
 
 // scaleColumns scales the columns of the features, if they are to be scaled.

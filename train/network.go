@@ -30,9 +30,7 @@ func (n *network) forward(b *sample.Batch, step model.Step, rows rowsOf) (y back
 	x := b.X
 	step.Nodes = b.Dense.NodeIDs
 	step.Prepared, _ = b.Prepared.(*program.Prepared)
-	if step.Rows = b.TableRows; b.Table != nil {
-		step.Table = n.be.Table(b.Table, len(b.Table)/b.Dim, b.Dim)
-	}
+	step.ReadTable(n.be, b)
 	if n.vectors != nil {
 		if x, err = n.vectors.Input(b.Dense.NodeIDs, b.X); err != nil {
 			return y, err

@@ -70,6 +70,9 @@ type Lists struct {
 	// At has the places of the entries' rows in the matrix that is dropped out as they are read,
 	// parallel to Idx; nil if none is.
 	At []uint32
+	// Cut says where the rows lie that entries name, if a table has them in pieces; its Dim is 0
+	// where rows are whole.
+	Cut kernel.Cut
 	// Rows is how many rows they number, if gradients of rows will be asked for, which takes
 	// SegmentFloats of scratch; else 0. Entries says that those of weights of entries will be too.
 	Rows    int
@@ -82,7 +85,10 @@ type Lists struct {
 
 // Segments are lists that a backend made available for a step, by a number that it gave. Rows
 // equals Lists.Rows.
-type Segments struct{ Lists, Entries, Rows, ID int }
+type Segments struct {
+	Lists, Entries, Rows, ID int
+	Cut                      bool // Lists.Cut is set
+}
 
 // Launches counts Operations on a device (kernels, products, copies and zeroing in its memory), and
 // the Calls of its driver that asked for them. Graphs are those that asked for many. Busy is the

@@ -223,7 +223,8 @@ func (c *cpu) Segments(l Lists) Segments {
 		s.back = c.take(SegmentFloats(l.Rows, n, lists, l.Entries))
 	}
 	c.lists = append(c.lists, s)
-	return Segments{Lists: lists, Entries: n, Rows: l.Rows, ID: len(c.lists) - 1}
+	return Segments{Lists: lists, Entries: n, Rows: l.Rows, ID: len(c.lists) - 1,
+		Cut: l.Cut.Dim > 0}
 }
 
 // Read copies t to dst.

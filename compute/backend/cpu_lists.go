@@ -12,6 +12,8 @@ var cpuPulls = map[string]cpuKernel{
 	"pull-mean-dropped": func(c *cpu, o *Operands) {
 		x, d := o.In[0], o.Drop
 		switch {
+		case o.Lists.Cut:
+			c.pullCut(o)
 		case !x.Half:
 			kernel.SegmentMeanDropout(c.pool, c.values(o.Out), c.values(x), c.entries(o, x.Cols), d)
 		case o.Out.Half:
@@ -104,6 +106,8 @@ func entryDotCPU(c *cpu, o *Operands) {
 func (c *cpu) pull(o *Operands, mean bool) {
 	l, x := &c.lists[o.Lists.ID], o.In[0]
 	switch {
+	case o.Lists.Cut:
+		c.pullCut(o)
 	case x.Half && o.Out.Half:
 		bf16.SegmentReduce(c.pool, c.numbers(o.Out), c.numbers(x), c.entries(o, x.Cols), mean)
 	case x.Half:
@@ -113,6 +117,12 @@ func (c *cpu) pull(o *Operands, mean bool) {
 	default:
 		kernel.SegmentSum(c.pool, c.values(o.Out), c.values(x), l.Off, l.Idx, x.Cols)
 	}
+}
+
+// pullCut takes the mean of rows of lists that a table has in pieces.
+func (c *cpu) pullCut(o *Operands) {
+	kernel.SegmentMeanCut(c.pool, c.values(o.Out), c.values(o.In[0]), c.entries(o, o.Out.Cols),
+		c.lists[o.Lists.ID].Cut, o.Drop)
 }
 
 // rowGrad returns how a kernel adds gradients to rows; cols is the columns of a head.

@@ -2,6 +2,7 @@ package program
 
 import (
 	"gdb/compute/backend"
+	"gdb/compute/kernel"
 	"gdb/internal/dense"
 )
 
@@ -21,6 +22,9 @@ type Input struct {
 	// in place.
 	Table backend.Tensor
 	Rows  []uint32
+	// Cut says where the Table has the rows of the batch's nodes, if they are in pieces: instead of
+	// Rows. Its Dim is 0 where rows are whole.
+	Cut kernel.Cut
 	// Degrees are the in-degrees of the batch's nodes in the whole graph, for a program that reads
 	// them.
 	Degrees []uint32

@@ -12,6 +12,8 @@ type Options struct {
 	// InPlace reads the rows that the first layer pulls where they are kept. Where a program reads
 	// them otherwise, Program.InPlace is false.
 	InPlace bool
+	// Cut says that rows which are read in place may be in pieces: see Input.Cut.
+	Cut bool
 	// InputGrad has the backward pass compute the gradient of the features too, which are then not
 	// read in place: see Machine.GradInput.
 	InputGrad bool
@@ -59,7 +61,7 @@ func Make(params *Params, m Model, o Options) *Program {
 	if o.FuseAttention {
 		p.fuseAttention()
 	}
-	p.inPlace = o.InPlace && !o.InputGrad && p.readInPlace()
+	p.inPlace, p.mayCut = o.InPlace && !o.InputGrad && p.readInPlace(), o.Cut
 	p.forward = len(p.ops)
 	if !o.Without.Dead {
 		p.dropDead()

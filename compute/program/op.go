@@ -198,6 +198,7 @@ type Program struct {
 	places   int     // where aggregation and product may change places
 	known    []Value // results of layers, of which rows are Halo.States
 	inPlace  bool    // the features but those of Nodes(1) are read where they are kept
+	mayCut   bool    // they may be in pieces there
 	sparse   bool    // the features are sparse rows
 	memory   *memoryMap
 	lists    []listUse // that it reads

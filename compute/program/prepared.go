@@ -171,18 +171,26 @@ func (p *Prepared) inMemory(to *preparedLists, l listUse, in *Input) {
 		off, names := p.listsOf(l.List, in)
 		to.Lists = backend.Lists{Off: off, Idx: names}
 		if s.At {
-			to.At, to.Idx = names, in.Rows
+			to.At, to.Idx, to.Cut = names, in.tableRows(names), in.Cut
 		}
 	} else {
 		to.off, to.idx = mem.Resized(to.off, s.Lists+1), mem.Resized(to.idx, s.Entries)
 		to.Lists = backend.Lists{Off: to.off, Idx: to.idx}
 		if s.At {
 			to.at = mem.Resized(to.at, s.Entries)
-			to.At = to.at
+			to.At, to.Cut = to.at, in.Cut
 		}
 		p.write(&to.Lists, l, in)
 	}
 	to.Rows, to.Entries = s.Rows, s.Weights
+}
+
+// tableRows returns the rows that entries name, which name some nodes, in a table or its Cut.
+func (in *Input) tableRows(names []uint32) []uint32 {
+	if in.Cut.Dim > 0 {
+		return names
+	}
+	return in.Rows
 }
 
 // inBlock prepares all in a block.
@@ -270,7 +278,7 @@ func (p *Prepared) write(to *backend.Lists, l listUse, in *Input) {
 	case to.At != nil: // rows are numbered as in a table
 		clear(to.At[:padEntries])
 		copy(to.At[padEntries:], from)
-		copy(idx, in.Rows)
+		copy(idx, in.tableRows(from))
 	case l.Loops:
 		withLoops(offs, idx, off, all, looped{uint32(padEntries), shift, next})
 		if l.Itself {

@@ -14,7 +14,13 @@ import (
 var (
 	opPullMean = define("pull-mean", pullFits, pullRef(true),
 		Kind{lists: ownLists, reduces: true, reduce: Mean, linear: true, takes: allHalf,
-			writesHalf: unlessAdded, flops: pullFlops, grad: pullRule(opPullMeanGrad)})
+			writesHalf: unlessAdded, flops: pullFlops, grad: pullRule(opPullMeanGrad),
+			taken: func(z sized, longest int) (t backend.Taken) {
+				if z.p.of(z.o.in[0]).role == roleTable {
+					t.List = z.p.cutWords(longest, z.outCols())
+				}
+				return t
+			}})
 	opPullMeanGrad = define("push-mean", pushFits, pushRef(true),
 		Kind{lists: transposedLists, accumulates: true, takes: allHalf, flops: pullFlops})
 	// opPullMeanDropped is opPullMean of rows that are dropped out as they are read.
@@ -22,7 +28,8 @@ var (
 		Kind{drops: true, lists: ownLists, takes: allHalf, writesHalf: unlessAdded,
 			flops: pullFlops,
 			taken: func(z sized, longest int) backend.Taken {
-				return backend.Taken{List: kernel.DroppedWords(longest, z.outCols())}
+				return backend.Taken{List: max(kernel.DroppedWords(longest, z.outCols()),
+					z.p.cutWords(longest, z.outCols()))}
 			},
 			takenHalf: func(z sized, longest int) backend.Taken {
 				return backend.Taken{List: bf16.DroppedWords(longest, z.outCols()) +
@@ -60,6 +67,14 @@ func (b *Builder) Pull(x Value, l List, r Reduce) Value {
 		o.extra = []Value{b.p.new(value{rows: l.has(), cols: vx.cols})}
 	}
 	return b.p.add(o, l.has(), vx.cols)
+}
+
+// cutWords returns the scratch of means of rows that a table may have in pieces.
+func (p *Program) cutWords(longest, cols int) int {
+	if !p.mayCut {
+		return 0
+	}
+	return kernel.CutWords(longest, cols)
 }
 
 func pullRule(kind *Kind) rule {
@@ -163,7 +178,7 @@ func (b *Builder) Dots(x, y Value, l List, heads int) Value {
 }
 
 func pullFits(o *backend.Operands) bool {
-	return o.Out.Cols == o.In[0].Cols && o.Out.Rows == o.Lists.Lists
+	return (o.Out.Cols == o.In[0].Cols || o.Lists.Cut) && o.Out.Rows == o.Lists.Lists
 }
 
 // pushFits says that a gradient of rows can be computed: the backend was asked for transposed

@@ -122,7 +122,7 @@ func (s *segments) permuted(in *Input, p *Program) *Input {
 		}
 		s.dense.Columns = s.columns
 	}
-	if p.inPlace {
+	if p.inPlace && in.Cut.Dim == 0 {
 		to.Rows = s.moved(&s.rows, in.Rows)
 	}
 	return &to

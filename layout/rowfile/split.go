@@ -90,6 +90,14 @@ func (s *Split) Count(nodes []layout.NodeID) (pieces int) {
 	return pieces
 }
 
+// Offsets writes to off, for each of some nodes and the end, how many pieces rows before it have.
+func (s *Split) Offsets(nodes []layout.NodeID, off []uint32) {
+	off[0] = 0
+	for i, v := range nodes {
+		off[i+1] = off[i] + uint32(s.of(v).pieces)
+	}
+}
+
 // Append appends the pieces of the rows of nodes to the list to, node by node. A nil Split returns
 // nodes: rows are whole.
 func (s *Split) Append(nodes, to []layout.NodeID) []layout.NodeID {
@@ -137,6 +145,18 @@ func (s *Split) Unpack(nodes []layout.NodeID, x []float32, pieces int) []float32
 		from, to = from[int(t.pieces)*s.Dim:], to+s.Wide
 	}
 	return x[:to:to]
+}
+
+// Join puts rows together from a table of pieces, where row i has those of the numbers
+// at[off[i]:off[i+1]], and writes them whole to out, as Unpack does.
+func (s *Split) Join(off, at []uint32, table, out []float32) {
+	for i := range len(off) - 1 {
+		row := out[i*s.Wide : (i+1)*s.Wide]
+		for _, p := range at[off[i]:off[i+1]] {
+			row = row[copy(row, table[int(p)*s.Dim:][:s.Dim]):]
+		}
+		clear(row)
+	}
 }
 
 // Plain reports whether rows are read as they are stored: neither scaled, packed nor sparse.

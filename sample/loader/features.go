@@ -66,7 +66,7 @@ func (s *Source) openResident(ctx context.Context, c Cache) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Lend && s.Split == nil {
+	if c.Lend && (s.Split == nil || s.Cut) {
 		s.Resident.Lend()
 	}
 	s.Features, s.Located = s.Resident, s.Resident

@@ -114,9 +114,9 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order, f
 			per := order.Batches()
 			return s.drawer(c, workers, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
 		},
-		Order: order, StartBatch: first, Features: features, FeaturesOf: of, Split: s.Split,
-		Labels:  s.Labels,
-		Prepare: c.Prepare, Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn,
+		Order: order, StartBatch: first, Features: features, FeaturesOf: of,
+		Split: s.Split, Cut: s.Cut, Labels: s.Labels, Prepare: c.Prepare, Workers: c.Workers,
+		Ready: c.Ready, InTurn: c.InTurn,
 		RowBytes: c.RowBytes, Buffers: buffers, Budget: s.Budget})
 }
 
@@ -148,7 +148,8 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 			return s.drawer(&l.cfg, workers, perEpoch, from, end)
 		}
 		c.Epoch, c.StartBatch = epoch, first
-		c.Nodes, c.Rows, c.Split, c.Labels = s.Meta.Nodes, s.Rows, s.Split, s.Labels
+		c.Nodes, c.Rows, c.Labels = s.Meta.Nodes, s.Rows, s.Labels
+		c.Split, c.Cut = s.Split, s.Cut
 		c.FS, c.Prep, c.UUID, c.Device = s.Store.FS(), s.Store.Path("prep"), s.Meta.UUID, s.Device
 		c.Budget = s.Budget
 		var err error

@@ -58,8 +58,10 @@ type Source struct {
 
 	// Rows are the features, without a cache; nil if the store has none. Where Split is set, they
 	// are pieces of rows: see SplitRows.
-	Rows     *rowfile.Reader
-	Split    *rowfile.Split
+	Rows  *rowfile.Reader
+	Split *rowfile.Split
+	// Cut has batches keep pieces, where Rows are pieces: see sample.Batch.TablePieces.
+	Cut      bool
 	Features rowcache.Features // Rows behind a cache
 	// Resident are Features if all rows are in memory, else nil.
 	Resident *rowcache.Resident
@@ -268,8 +270,8 @@ func (s *Source) OpenRows(ctx context.Context) error {
 }
 
 // SplitRows has what reads and keeps features do that by pieces of rows, if types have rows of very
-// different widths. Batches get whole rows. It does nothing to rows that are not plain, and must be
-// called before features are opened; batches have no times.
+// different widths. Batches get whole rows, or with Cut the pieces. It does nothing to rows that
+// are not plain, and must be called before features are opened; batches have no times.
 func (s *Source) SplitRows() {
 	if s.Rows == nil || s.Split != nil || !s.Rows.Plain() {
 		return

@@ -95,7 +95,7 @@ func (t *assembly) recycle(f *frame) {
 	defer t.l.slots.giveBack()
 	x := f.x
 	f.x, f.batch.X = nil, nil
-	f.batch.Table, f.batch.TableRows = nil, nil
+	f.batch.Table, f.batch.TableRows, f.batch.TablePieces = nil, nil, nil
 	if t.xs.Return(x) {
 		t.empty <- f
 	}
@@ -107,8 +107,12 @@ func (t *assembly) rowBytes(rows int) int64 { return 4 * int64(max(rows, 1)) * i
 // featureBytes returns the bytes of the features of the largest batch.
 func (t *assembly) featureBytes() int64 {
 	switch s := t.l.cfg.Split; {
+	case t.l.cfg.InPlace && s != nil:
+		return 4 * int64(max(1, t.s.innerMost)) * int64(s.Wide)
 	case t.l.cfg.InPlace:
 		return t.rowBytes(t.s.innerMost)
+	case t.l.cfg.Cut:
+		return 4 * int64(sample.PieceFloats(s, t.s.rowsMost, t.s.innerMost))
 	case s != nil:
 		return 4 * int64(s.Floats(t.s.nodesMost))
 	}
@@ -175,7 +179,7 @@ func (t *assembly) load(f *frame, buf *readBuffer) error {
 		}
 	}
 	if l.cfg.InPlace {
-		return t.readInPlace(f, buf)
+		return t.readInPlace(f, rows, buf)
 	}
 	f.missed, f.at, f.ahead = f.missed[:0], f.at[:0], 0
 	for i, s := range f.changes.From {
@@ -240,7 +244,9 @@ func (t *assembly) assembleAll(first uint64) (err error) {
 		begun := time.Now()
 		f.x = x
 		if t.l.cfg.InPlace {
-			t.assembleInPlace(f)
+			if err := t.assembleInPlace(f); err != nil {
+				return err
+			}
 		} else if err := t.assemble(f, &buf); err != nil {
 			return t.at(step, err)
 		}
@@ -260,7 +266,7 @@ func (t *assembly) assemble(f *frame, buf *readBuffer) error {
 	l, c, d := t.l, &f.changes, uint64(t.l.dim)
 	x := f.x.Floats()
 	slots, nodes, split := l.slots.rows, f.batch.Dense.NodeIDs, l.cfg.Split
-	if split != nil {
+	if split != nil && !l.cfg.Cut {
 		x = split.Packed(x[:split.Floats(len(nodes))], len(c.From))
 	} else {
 		x = x[:len(c.From)*l.dim]
@@ -293,6 +299,12 @@ func (t *assembly) assemble(f *frame, buf *readBuffer) error {
 		}
 	})
 	l.slots.count(c)
+	if l.cfg.Cut {
+		end := max(1, len(c.From)) * l.dim
+		all := f.x.Floats()
+		f.batch.HoldPieces(split, all[:end:end], all[end:], func(i int) uint32 { return uint32(i) })
+		return t.count(f)
+	}
 	if f.batch.X, f.batch.Dim = x[:len(x):len(x)], l.dim; split != nil {
 		all := f.x.Floats()[:split.Floats(len(nodes))]
 		f.batch.X, f.batch.Dim = split.Unpack(nodes, all, len(c.From)), split.Wide
@@ -387,10 +399,11 @@ func (t *assembly) fetch(f *frame, first, end int, at []uint32, out []float32,
 	})
 }
 
-// readInPlace reads the rows that a batch misses to their slots, and sets f.rows to the slots of
-// its neighbors. No batch still in use has a row in these slots: see changes.Alone.
-func (t *assembly) readInPlace(f *frame, buf *readBuffer) error {
-	c, d := &f.changes, &f.batch.Dense
+// readInPlace reads the rows that a batch misses to their slots, and unless they are pieces sets
+// f.rows to the slots of its neighbors. No batch still in use has a row in these slots: see
+// changes.Alone.
+func (t *assembly) readInPlace(f *frame, rows []sample.NodeID, buf *readBuffer) error {
+	c := &f.changes
 	f.missed, f.at = f.missed[:0], f.at[:0]
 	for k, i := range c.Keep {
 		if c.From[i] != 0 {
@@ -398,18 +411,14 @@ func (t *assembly) readInPlace(f *frame, buf *readBuffer) error {
 				"row %d is in two slots", i)
 		}
 		c.From[i] = c.Slots[k] + 1
-		f.missed, f.at = append(f.missed, d.NodeIDs[i]), append(f.at, c.Slots[k])
+		f.missed, f.at = append(f.missed, rows[i]), append(f.at, c.Slots[k])
 	}
 	if c.Hits+len(c.Keep) != len(c.From) {
 		return t.s.plans.Damage(t.s.index[f.step-t.s.first].plan.Off(),
 			"%d rows of %d have no slot", len(c.From)-c.Hits-len(c.Keep), len(c.From))
 	}
-	if cap(f.rows) < len(d.ReprMap) {
-		f.rows = make([]uint32, 0, cap(d.ReprMap))
-	}
-	f.rows = f.rows[:len(d.ReprMap)]
-	for e, r := range d.ReprMap {
-		f.rows[e] = c.From[r] - 1
+	if t.l.cfg.Split == nil {
+		f.listSlots()
 	}
 	if err := t.count(f); err != nil || len(f.missed) == 0 {
 		return err
@@ -427,10 +436,29 @@ func (t *assembly) readInPlace(f *frame, buf *readBuffer) error {
 	return t.fetch(f, 0, len(f.missed), f.at, t.l.slots.rows, buf)
 }
 
+// listSlots sets f.rows to the slots of the neighbors' rows.
+func (f *frame) listSlots() {
+	d := &f.batch.Dense
+	if cap(f.rows) < len(d.ReprMap) {
+		f.rows = make([]uint32, 0, cap(d.ReprMap))
+	}
+	f.rows = f.rows[:len(d.ReprMap)]
+	for e, r := range d.ReprMap {
+		f.rows[e] = f.changes.From[r] - 1
+	}
+}
+
 // assembleInPlace copies the rows to the batch, except those of the outermost delta, which stay in
 // slots.
-func (t *assembly) assembleInPlace(f *frame) {
+func (t *assembly) assembleInPlace(f *frame) error {
 	l, b := t.l, &f.batch
+	if s := l.cfg.Split; s != nil {
+		b.HoldPieces(s, l.slots.rows, f.x.Floats(), func(i int) uint32 {
+			return f.changes.From[i] - 1
+		})
+		l.slots.count(&f.changes)
+		return t.count(f)
+	}
 	from := f.changes.From[b.Dense.NodeIDOffsets[1]:]
 	n := len(from) * l.dim
 	x := f.x.Floats()[:n:n]
@@ -441,4 +469,5 @@ func (t *assembly) assembleInPlace(f *frame) {
 	})
 	b.X, b.Dim, b.Table, b.TableRows = x, l.dim, l.slots.rows, f.rows
 	l.slots.count(&f.changes)
+	return nil
 }

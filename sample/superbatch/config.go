@@ -48,7 +48,9 @@ type Config struct {
 	Nodes uint64
 	// Split says of which pieces Rows has the rows of nodes. What is said of rows here, and of the
 	// nodes of batches where their rows are planned, holds of pieces then. Nil if rows are whole.
+	// With Cut batches keep the pieces: see sample.Batch.TablePieces.
 	Split *rowfile.Split
+	Cut   bool
 	// Rows reads features and Labels, which may be nil, reads labels. The caller closes both.
 	Rows   Rows
 	Labels *sample.Labels
@@ -188,8 +190,8 @@ func (c *Config) check() error {
 	if c.InPlace {
 		c.Ready = framesInPlace - 1
 	}
-	if c.InPlace && c.Split != nil {
-		return errors.New("superbatch: rows in pieces cannot be read in place")
+	if c.InPlace && c.Split != nil && !c.Cut {
+		return errors.New("superbatch: rows are read in place, and put together from pieces")
 	}
 	if c.Batches < 0 || c.Batches > batchesMost {
 		return fmt.Errorf("superbatch: %d batches: give 1 to %d", c.Batches, batchesMost)

@@ -467,8 +467,14 @@ func (c *Config) slotsFor(s *superbatch, dim int) int {
 	row, frames := 4*int64(dim), int64(c.frames())
 	x := int64(c.Ready+1) * nodes * row
 	switch {
+	case c.InPlace && c.Split != nil:
+		x = framesInPlace * inner * 4 * int64(c.Split.Wide)
+		nodes = max(nodes, int64(s.rowsMost)-p.Rows)
 	case c.InPlace:
 		x = framesInPlace * inner * row
+	case c.Cut:
+		nodes = max(nodes, int64(s.rowsMost)-p.Rows)
+		x = int64(c.Ready+1) * (nodes*row + inner*4*int64(c.Split.Wide))
 	case c.Split != nil:
 		x = 4 * int64(c.Ready+1) * int64(c.Split.Floats(int(nodes)))
 		nodes = max(nodes, int64(s.rowsMost)-p.Rows)

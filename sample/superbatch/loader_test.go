@@ -125,6 +125,9 @@ func wholeHash(d *sample.Batch) (uint64, error) {
 		return sample.BatchHash(d), nil
 	}
 	whole, n, inner := *d, len(d.Dense.NodeIDs), int(d.Dense.NodeIDOffsets[1])
+	if d.TablePieces != nil {
+		return cutHash(d)
+	}
 	if len(d.X) != (n-inner)*d.Dim || len(d.TableRows) != len(d.Dense.Nbrs) {
 		return 0, fmt.Errorf("%d values, %d rows of a table for %d neighbors", len(d.X),
 			len(d.TableRows), len(d.Dense.Nbrs))
@@ -137,6 +140,22 @@ func wholeHash(d *sample.Batch) (uint64, error) {
 			return 0, fmt.Errorf("node %d has other values in the table", d.Dense.NodeIDs[i])
 		}
 		copy(at, row)
+	}
+	return sample.BatchHash(&whole), nil
+}
+
+// cutHash is the wholeHash of a batch whose rows are in pieces.
+func cutHash(d *sample.Batch) (uint64, error) {
+	whole, n, inner := *d, len(d.Dense.NodeIDs), int(d.Dense.NodeIDOffsets[1])
+	whole.X = make([]float32, n*d.Dim)
+	for i := range n {
+		row := whole.X[i*d.Dim : (i+1)*d.Dim]
+		for _, at := range d.TableRows[d.TablePieces[i]:d.TablePieces[i+1]] {
+			row = row[copy(row, d.Table[int(at)*d.TableDim:][:d.TableDim]):]
+		}
+	}
+	if !slices.Equal(whole.X[inner*d.Dim:], d.X) {
+		return 0, errors.New("rows of inner nodes have other values in the table")
 	}
 	return sample.BatchHash(&whole), nil
 }

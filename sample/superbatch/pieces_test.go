@@ -50,6 +50,7 @@ func TestPiecesGiveTheSame(t *testing.T) {
 		sample.Config{Fanout: []int{4, 3}, Seed: 8})
 	defer m.close(t)
 	c := m.config
+	cut := false
 	pipeline := func(f rowcache.Features, split *rowfile.Split) ([]uint64, error) {
 		return stepHashes(func(e uint64) (sample.Batches, error) {
 			o, err := c.Order(e)
@@ -57,7 +58,8 @@ func TestPiecesGiveTheSame(t *testing.T) {
 				return nil, err
 			}
 			return sample.NewPipeline(t.Context(), sample.PipelineConfig{Drawer: drawerOf(c),
-				Order: o, Labels: c.Labels, Features: f, Split: split})
+				Order: o, Labels: c.Labels, Features: f, Split: split,
+				Cut: cut})
 		}, 0, c.Epochs)
 	}
 	want, err := pipeline(rowcache.NewDirect(c.Rows), nil)
@@ -80,23 +82,31 @@ func TestPiecesGiveTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer all.Close()
-	for _, f := range []rowcache.Features{cache, all} {
-		if got, err := pipeline(f, c.Split); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %d of %d batches, %v", f.Stats().Policy, len(got), len(want), err)
+	for range 2 {
+		for _, f := range []rowcache.Features{cache, all} {
+			if got, err := pipeline(f, c.Split); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, cut %v: %d of %d batches, %v", f.Stats().Policy, cut, len(got),
+					len(want), err)
+			}
 		}
+		all.Lend()
+		cut = true
 	}
-	for i, size := range []int{1, 7, 0, 0} {
+	for i, size := range []int{1, 7, 0, 0, 1, 7, 0, 0, 7, 0, 0} {
 		c, reading := c, []Reading(nil)
-		if c.Batches, c.StageRows = size, 40; i > 2 {
+		if c.Cut, c.InPlace = i > 3, i > 7; c.InPlace {
+			c.Slots = 500
+		}
+		if c.Batches, c.StageRows = size, 40; i == 3 || i == 7 || i == 10 {
 			c = swept(c, &reading)
 			c.SweepBytes, c.Costs = 600<<10, Costs{Byte: 1e-9}
 		}
 		l := mustOpen(t, c)
 		got, err := stepHashes(l.Epoch, 0, c.Epochs)
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("superbatch %d: %d of %d batches, %v", size, len(got), len(want), err)
+			t.Errorf("superbatch %d, %d: %d of %d batches, %v", i, size, len(got), len(want), err)
 		}
-		if s := l.CacheStats(); i != 0 && s.Hits == 0 {
+		if s := l.CacheStats(); size != 1 && s.Hits == 0 {
 			t.Error("no row was found in the cache")
 		}
 		closeAll(t, l)

@@ -93,8 +93,10 @@ type Demand struct {
 	Dim     int              // values in a row
 	// Pieces is the rows of the largest batch, of AllPieces of all nodes, and Wide the values that
 	// the row of a node takes in a batch, where rows are pieces: see Config.Split. Else all are 0.
+	// With Cut only inner nodes take these values, beside all pieces.
 	Pieces, Wide int64
 	AllPieces    uint64
+	Cut          bool
 	Steps        int64 // batches of the whole run
 	Ready        int   // gathered batches that wait for the step
 	Cache        int64 // that the slots may take; 0: as much as there is
@@ -109,7 +111,7 @@ type Demand struct {
 // SlotsLeast returns the number of slots without which superbatches do not work.
 func (d *Demand) SlotsLeast() int64 {
 	if d.InPlace {
-		return min(d.Batch.Nodes*inPlaceShare/2, int64(d.Nodes))
+		return min(d.batchRows()*inPlaceShare/2, int64(d.allRows()))
 	}
 	return 1
 }
@@ -136,11 +138,14 @@ func (d *Demand) allRows() uint64 {
 // rows returns the memory that the features of batches have while a superbatch is trained on.
 func (d *Demand) rows() int64 {
 	row := 4 * int64(d.Dim)
-	if d.InPlace {
-		return framesInPlace * mem.ArenaBytes(d.Batch.Inner*row)
-	}
 	if d.pieces() {
 		row = 4 * d.Wide
+	}
+	switch inner := d.Batch.Inner * row; {
+	case d.InPlace:
+		return framesInPlace * mem.ArenaBytes(inner)
+	case d.Cut:
+		return int64(d.Ready+1) * mem.ArenaBytes(d.Pieces*4*int64(d.Dim)+inner)
 	}
 	return int64(d.Ready+1) * mem.ArenaBytes(d.Batch.Nodes*row)
 }
@@ -166,6 +171,9 @@ func (d *Demand) loop() (arenas, lists int64) {
 	lists = frames*(edge*d.Batch.Edges+28*max(rows, d.Batch.Nodes)) + 8*rows
 	if d.pieces() {
 		lists += frames * 4 * rows
+	}
+	if d.Cut {
+		lists += frames * 4 * (rows + d.Batch.Nodes)
 	}
 	return arenas, mem.HeapCost(lists * sample.GrowthSixteenths / 16)
 }

@@ -72,6 +72,12 @@ func (c Chosen) InPlace(dims []int) bool {
 		(s.InputRate() == 0 || !slices.Contains(c.Fanout, sample.All))
 }
 
+// InPlaceCut reports whether it may where rows are kept in pieces, the widths of types being known.
+// Lists must be bounded as with dropout.
+func (c Chosen) InPlaceCut(dims []int) bool {
+	return len(c.TypeWidths) > 0 && !slices.Contains(c.Fanout, sample.All) && c.InPlace(dims)
+}
+
 // InPlaceResident reports whether the first layer does so when all features are in memory. With
 // dropout that takes as long as copying, which other cores could do.
 func (c Chosen) InPlaceResident(dims []int) bool {

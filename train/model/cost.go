@@ -125,9 +125,9 @@ func (s *Spec) Extras() sample.Extras {
 }
 
 // InPlace reports whether the first layer may average features where they are kept. Nothing else
-// may read the neighbors' features, and the layer must be at least half as wide as its input: a
-// narrower one may transform first, which needs a copy.
+// may read the neighbors' features. Where the layer may transform first, which needs a copy, it
+// must be at least half as wide as its input.
 func (s *Spec) InPlace() bool {
-	var p program.Params
-	return program.Make(&p, s.build, s.options(true, true)).InPlace() && s.Dims[0] <= 2*s.Dims[1]
+	p := program.Make(&program.Params{}, s.build, s.options(true, true))
+	return p.InPlace() && (s.Dims[0] <= 2*s.Dims[1] || p.Places() == 0)
 }

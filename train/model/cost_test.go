@@ -3,9 +3,11 @@ package model
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 
 	"gdb/compute/backend"
+	"gdb/compute/kernel"
 	"gdb/internal/dense"
 	"gdb/internal/mem"
 	"gdb/layout/rowfile"
@@ -87,6 +89,47 @@ func TestStepCostCountsTheStep(t *testing.T) {
 	}
 }
 
+// TestStepCostInPieces: rows in pieces take no more memory than is counted.
+func TestStepCostInPieces(t *testing.T) {
+	d := sampledBatch(t, []int{7, 5})
+	for _, dropout := range []float32{0, 0.25} {
+		checkStepCost(t, &Spec{Architecture: hsage{}, Dims: []int{24, 8, 5}, Dropout: dropout,
+			Options: setting.Options{Relations: relationsOfTests, TypeWidths: []int{24}}}, d, 7)
+	}
+}
+
+// halves are rows of a batch in two pieces each.
+func halves(d *dense.Lists, cols int) (c kernel.Cut) {
+	c.Dim = cols / 2
+	for i := range 2 * d.Nodes() {
+		c.At = append(c.At, uint32(i))
+	}
+	for i := range d.Nodes() + 1 {
+		c.Off = append(c.Off, uint32(2*i))
+	}
+	return c
+}
+
+// TestCutGivesTheSame: rows that are read in pieces give logits and gradients of the same bits.
+func TestCutGivesTheSame(t *testing.T) {
+	d := sampledBatch(t, []int{6, 5})
+	x := make([]float32, d.Nodes()*24)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(i)))
+	}
+	for _, dropout := range []float32{0, 0.25} {
+		s := &Spec{Architecture: hsage{}, Dims: []int{24, 8, 20}, Dropout: dropout,
+			Options: setting.Options{Relations: relationsOfTests, TypeWidths: []int{24}}}
+		if !s.InPlace() {
+			t.Fatal("rows are not read in place")
+		}
+		want, cut := resultsOf(t, s, d, x, nil), halves(d, 24)
+		if got := resultsOf(t, s, d, x, &cut); !equal(got[0], want[0]) || !equal(got[1], want[1]) {
+			t.Errorf("dropout %g: other logits or gradients", dropout)
+		}
+	}
+}
+
 func checkStepCost(t *testing.T, s *Spec, d *dense.Lists, longest int) {
 	const workers = 3
 	in, inner := s.Dims[0], int(d.NodeIDOffsets[1])
@@ -114,6 +157,9 @@ func checkStepCost(t *testing.T, s *Spec, d *dense.Lists, longest int) {
 			step.Table, step.Rows = be.Table(x, d.Nodes(), in), d.ReprMap
 			own = make([]float32, len(x)-inner*in)
 		}
+		if inPlace && len(s.TypeWidths) > 0 { // rows may be in pieces
+			step.Table, step.Rows, step.Cut = be.Table(x, 2*d.Nodes(), in/2), nil, halves(d, in)
+		}
 		for range 3 { // kernels take scratch of those before them
 			be.floats = 0
 			trainStep(t, be, m, d, own, step)
@@ -131,6 +177,9 @@ func checkStepCost(t *testing.T, s *Spec, d *dense.Lists, longest int) {
 				c.Floats, floats)
 		}
 		lists := c.Lists + c.Computed
+		if step.Cut.Dim > 0 { // sorted entries name no rows
+			lists -= int64(len(d.ReprMap))
+		}
 		if got := held.Used(); got < 4*lists || got > 5*lists {
 			t.Errorf("half %v, in place %v: lists of %d bytes, the model holds %d", s.Half,
 				inPlace, 4*lists, got)

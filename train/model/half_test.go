@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gdb/compute/backend"
+	"gdb/compute/kernel"
 	"gdb/compute/kernel/bf16"
 	"gdb/internal/dense"
 	"gdb/internal/mem"
@@ -67,14 +68,14 @@ func TestHalfIsNearFloat32(t *testing.T) {
 }
 
 func checkHalf(t *testing.T, s *Spec, d *dense.Lists, x []float32) {
-	want := resultsOf(t, s, d, x, false)
+	want := resultsOf(t, s, d, x, nil)
 	half := *s
 	half.Half = true
 	features := x
 	if half.HalfFeatures() {
 		features = packed(x, s.Dims[0])
 	}
-	got := resultsOf(t, &half, d, features, false)
+	got := resultsOf(t, &half, d, features, nil)
 	for i, name := range []string{"logits", "gradients"} {
 		// 2⁻⁹ is what one rounding may take; some follow each other.
 		if d := distance(got[i], want[i]); !(d < 0.05) || d == 0 {
@@ -82,15 +83,17 @@ func checkHalf(t *testing.T, s *Spec, d *dense.Lists, x []float32) {
 		}
 	}
 	if half.HalfFeatures() && s.InPlace() && s.Dims[0]%2 == 0 {
-		place := resultsOf(t, &half, d, features, true)
+		place := resultsOf(t, &half, d, features, &kernel.Cut{})
 		if !equal(place[0], got[0]) || !equal(place[1], got[1]) {
 			t.Error("rows that are read in place give other results")
 		}
 	}
 }
 
-// resultsOf are the logits and all gradients of one step.
-func resultsOf(t *testing.T, s *Spec, d *dense.Lists, x []float32, inPlace bool) [2][]float32 {
+// resultsOf are the logits and all gradients of one step, which reads rows in place if cut is not
+// nil: in pieces if it says where.
+func resultsOf(t *testing.T, s *Spec, d *dense.Lists, x []float32,
+	cut *kernel.Cut) [2][]float32 {
 	t.Helper()
 	be := openCPU(t, 2)
 	m, err := New(be, s, true, nil)
@@ -99,9 +102,12 @@ func resultsOf(t *testing.T, s *Spec, d *dense.Lists, x []float32, inPlace bool)
 	}
 	m.Params().Init(be, 3)
 	step, own := Step{Train: true, Seed: 1}, append([]float32(nil), x...)
-	if inPlace {
+	if cut != nil {
 		width := len(x) / d.Nodes()
 		step.Table, step.Rows = be.Table(x, d.Nodes(), width), d.ReprMap
+		if step.Cut = *cut; cut.Dim > 0 {
+			step.Table, step.Rows = be.Table(x, len(x)/cut.Dim, cut.Dim), nil
+		}
 		own = own[int(d.NodeIDOffsets[1])*width:]
 	}
 	if err := be.Begin(); err != nil {

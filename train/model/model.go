@@ -6,6 +6,7 @@ package model
 
 import (
 	"gdb/compute/backend"
+	"gdb/compute/kernel"
 	"gdb/compute/program"
 	"gdb/internal/dense"
 	"gdb/internal/mem"
@@ -35,6 +36,8 @@ type Step struct {
 	// read in place. See sample.Batch.
 	Table backend.Tensor
 	Rows  []uint32
+	// Cut says where Table has the rows of nodes, if these are in pieces: instead of Rows.
+	Cut kernel.Cut
 	// Nodes are the batch's nodes, for a model that has matrices for types of nodes.
 	Nodes []sample.NodeID
 	// Input assembles the features of all nodes on the device, instead of x; nil where x has them.
@@ -46,6 +49,21 @@ type Step struct {
 	Halo *program.Halo
 	// Prepared is what Prepare made of the batch, with the same step; nil where nobody has.
 	Prepared *program.Prepared
+}
+
+// ReadTable has the step read rows where a batch says that they are kept, if it does.
+func (s *Step) ReadTable(be backend.Backend, b *sample.Batch) {
+	dim := b.Dim
+	switch {
+	case b.Table == nil:
+		return
+	case b.TablePieces != nil:
+		dim = b.TableDim
+		s.Cut = kernel.Cut{Off: b.TablePieces, At: b.TableRows, Dim: dim}
+	default:
+		s.Rows = b.TableRows
+	}
+	s.Table = be.Table(b.Table, len(b.Table)/dim, dim)
 }
 
 // New returns a model whose parameters are in the memory of a backend, for training or only for
@@ -73,6 +91,7 @@ func (m *Model) Params() *program.Params { return &m.params }
 // x with results. The error is about the host's memory; for the device see backend.Backend.Err.
 func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, error) {
 	in := program.Input{Dense: d, X: x, Features: s.Input, Table: s.Table, Rows: s.Rows,
+		Cut:   s.Cut,
 		Nodes: mem.View[uint32](mem.BytesOf(s.Nodes)), Types: m.spec.NodeTypes,
 		Halo: s.Halo, Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
 	batch := s.Prepared

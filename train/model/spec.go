@@ -128,5 +128,5 @@ func (s *Spec) HalfFeatures() bool { return s.Half && s.NodeEmbedding == 0 }
 func (s *Spec) options(train, inPlace bool) program.Options {
 	return program.Options{Layers: s.Hops(), Features: s.Dims[0], Train: train, InPlace: inPlace,
 		InputGrad: s.NodeEmbedding > 0, Half: s.Half, HalfFeatures: s.HalfFeatures(),
-		FuseAttention: s.FuseAttention, Sparse: s.SparseWords}
+		FuseAttention: s.FuseAttention, Sparse: s.SparseWords, Cut: len(s.TypeWidths) > 0}
 }

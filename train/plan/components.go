@@ -116,12 +116,15 @@ func (f *Facts) pipeline(ready int, scratch int64) (arenas, heap int64) {
 	}
 	b := f.largest()
 	heap = int64(all)*b.ListBytes() + int64(c.Workers)*scratch + rowcache.LookupBytes(f.batchRows())
-	each := 4*b.Nodes*f.nodeFloats() + f.LentNodeBytes*b.Nodes + f.LentEntryBytes*b.Edges
+	each := 4*f.batchFloats() + f.LentNodeBytes*b.Nodes + f.LentEntryBytes*b.Edges
 	more := int64(max(1, f.Devices) - 1) // each has rows on their way to itself, and a batch
 	arenas = int64(rows)*mem.ArenaBytes(each) +
 		(int64(rows)+rowsFlying*more)*mem.ArenaBytes(f.Device.RowBytes*b.Nodes)
 	if f.PieceDim > 0 { // the list of a batch's pieces
 		heap += 4 * f.BatchPieces
+	}
+	if f.Cut {
+		heap += int64(all) * 4 * (f.BatchPieces + f.BatchNodes)
 	}
 	return arenas + (int64(all)+more)*f.PreparedBytes + f.drawHost(),
 		mem.HeapCost(heap * sample.GrowthSixteenths / 16)

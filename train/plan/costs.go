@@ -48,9 +48,9 @@ type Costs struct {
 // InPlace reports whether steps read rows where they are kept, instead of copying them: see Steps.
 func (s *Costs) InPlace(p *Plan) bool {
 	if p.Superbatch != nil {
-		return p.Superbatch.InPlace
+		return p.Superbatch.InPlace || p.facts.Cut
 	}
-	return p.Cache == "all" && p.facts.InPlaceResident
+	return p.facts.Cut || p.Cache == "all" && p.facts.InPlaceResident
 }
 
 // stepOf returns what a step costs with a split: rows are read in place or copied.
@@ -210,12 +210,14 @@ func (s *Costs) rows(p *Plan) RowsCost {
 func (s *Costs) gathering(p *Plan, rows RowsCost) Work {
 	d, read, asked := s.Device, Work{rows.Wait, rows.CPU}, s.Rows*(1-s.OnDevice)
 	switch {
+	case p.Cache == "all" && p.facts.Cut && p.facts.InPlaceResident:
+		return s.unpacking(p)
 	case p.Cache == "none":
 		return read.Plus(s.unpacking(p))
 	case p.Cache != "all":
 		return read.Beside(d.Hit.Times(asked * rows.Hit).Plus(
 			d.Miss.Times(asked * (1 - rows.Hit)))).Plus(s.unpacking(p))
-	case s.InPlace(p):
+	case p.facts.InPlaceResident:
 		return d.Copy.Times(s.Inner * s.Nodes)
 	}
 	return d.Copy.Times(asked).Plus(s.unpacking(p))
@@ -225,12 +227,17 @@ func (s *Costs) gathering(p *Plan, rows RowsCost) Work {
 // from anywhere. It is an assumption.
 const unpackShare = 0.5
 
-// unpacking returns what making rows of a batch's pieces takes.
+// unpacking returns what making rows of a batch's pieces takes: of inner nodes alone, where the
+// others stay pieces.
 func (s *Costs) unpacking(p *Plan) Work {
 	if p.facts.PieceDim == 0 {
 		return Work{}
 	}
-	return s.Device.Copy.Times(unpackShare * s.Nodes * float64(p.facts.Dim) /
+	nodes := s.Nodes
+	if p.facts.Cut {
+		nodes *= s.Inner
+	}
+	return s.Device.Copy.Times(unpackShare * nodes * float64(p.facts.Dim) /
 		float64(p.facts.PieceDim))
 }
 
@@ -403,7 +410,10 @@ func (s *Costs) stall(p *Plan) float64 {
 // row is copied to the batch, and rows that were missed to the cache as well; in place only the
 // rows of inner nodes are copied, and no missed ones.
 func (s *Costs) assembling(p *Plan, missed float64) Work {
-	if p.Superbatch.InPlace {
+	switch {
+	case p.Superbatch.InPlace && p.facts.Cut:
+		return s.unpacking(p)
+	case p.Superbatch.InPlace:
 		return s.Device.Copy.Times(s.Inner * s.Nodes)
 	}
 	return s.Device.Copy.Times(s.Rows + missed).Plus(s.unpacking(p))

@@ -81,6 +81,9 @@ type Store struct {
 	// it is put together. Else they are 0.
 	PieceDim, Unpacked int
 	AllPieces          uint64
+	// Cut says that batches keep the pieces, and Unpacked is the width of a whole row: steps read
+	// pieces in place, and of inner nodes whole rows.
+	Cut bool
 	// Forms lists the forms in which all lists can be in memory, from the fastest to the smallest;
 	// the first is plain.
 	Forms []topology.FormBytes
@@ -112,8 +115,13 @@ func (f *Facts) batchRows() int64 {
 	return f.BatchNodes
 }
 
-// nodeFloats returns the values that the row of a node takes in a batch.
-func (s *Store) nodeFloats() int64 { return int64(cmp.Or(s.Unpacked, s.Dim)) }
+// batchFloats returns the values that the rows of the largest batch take.
+func (f *Facts) batchFloats() int64 {
+	if f.Cut {
+		return f.BatchPieces*int64(f.PieceDim) + f.BatchInner*int64(f.Dim)
+	}
+	return f.BatchNodes * int64(cmp.Or(f.Unpacked, f.Dim))
+}
 
 // PlainBytes returns the memory that plain lists take.
 func (s *Store) PlainBytes() int64 { return s.Forms[0].Bytes }

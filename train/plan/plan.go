@@ -227,7 +227,7 @@ func (p *Plan) RowBytes() int64 {
 	if p.facts == nil {
 		return 0
 	}
-	return 4 * p.BatchNodes * p.facts.nodeFloats()
+	return 4 * p.facts.batchFloats()
 }
 
 // GivesBack reports whether the features have a cache that gives memory back when other parts of

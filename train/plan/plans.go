@@ -113,9 +113,10 @@ func (f *Facts) autoCaches(onDevice int64) []string {
 func (f *Facts) superbatchWays(w way) (all []way) {
 	for _, w.overlap = range []bool{false, true} {
 		for _, w.sweepAhead = range []bool{false, true} {
-			// Sampled evaluation gathers batches, and has no other memory for their rows.
-			w.inPlace = w.ready == inTurn && f.ReadsInPlace && f.Evaluates && !f.EvalSampled &&
-				f.PieceDim == 0
+			// Sampled evaluation gathers batches, and has memory for their rows where rows are
+			// pieces and phases take turns: see Demand.Beside.
+			w.inPlace = w.ready == inTurn && f.ReadsInPlace && f.Evaluates &&
+				(f.Cut && !w.overlap || !f.EvalSampled && f.PieceDim == 0)
 			if w.inPlace {
 				all = append(all, w)
 			}
@@ -186,7 +187,7 @@ func (f *Facts) take(w way) (t outcome) {
 func (f *Facts) demand(w way, scratch int64) *superbatch.Demand {
 	d := &superbatch.Demand{Batch: f.largest(), Scratch: scratch, Threads: f.Threads,
 		Nodes: f.Nodes, Dim: f.RowDim(), Pieces: f.BatchPieces, AllPieces: f.AllPieces,
-		Wide: int64(f.Unpacked), Steps: int64(f.Epochs) * f.TrainBatches,
+		Wide: int64(f.Unpacked), Cut: f.Cut, Steps: int64(f.Epochs) * f.TrainBatches,
 		Ready: max(0, w.ready), Cache: f.FeatureCache, Storage: f.Storage, Batches: f.Superbatch,
 		Overlap: w.overlap, InPlace: w.inPlace, SweepAhead: w.sweepAhead}
 	if w.inPlace {

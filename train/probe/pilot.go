@@ -147,7 +147,7 @@ func (m *Probe) sized(p pilotSizes, scale int64) error {
 	m.dense = p.largest
 	if m.model != nil {
 		f.StepInPlace = m.model.Size(m.dense, f.BatchInner, scale, true).Host
-		copied := m.model.Size(m.dense, f.BatchInner, scale, false)
+		copied := m.model.Size(m.dense, f.BatchInner, scale, f.Cut)
 		f.StepCopied, f.Device.Step, f.Device.Given = copied.Host, copied.Device, copied.Given
 		f.PreparedBytes = copied.Prepared
 	}

@@ -106,6 +106,9 @@ func StoreFacts(src *loader.Source) plan.Store {
 	}
 	if p := src.Split; p != nil {
 		s.Dim, s.PieceDim, s.AllPieces, s.Unpacked = p.Wide, p.Dim, p.Rows, p.Floats(1)
+		if s.Cut = src.Cut; s.Cut {
+			s.Unpacked = p.Wide
+		}
 	}
 	s.PagedBytes = func(cache int64) int64 {
 		return topology.PagedBytes(src.Store, layout.In, cache)
