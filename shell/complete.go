@@ -35,6 +35,7 @@ func (s *session) candidates(text string, cursor int) (start int, found []candid
 	}
 	at := lastWord(item)
 	word, all := item[at:], s.expected(item[:at])
+	all = append(all, s.cypherCandidates(item[:at], word, all)...)
 	if word != "" && lang.IsQuote(word[0]) {
 		all = inQuotes(all, word[:1])
 	}
@@ -267,6 +268,7 @@ func (s *session) dotCandidates(line string) (word string, all []candidate) {
 			all = append(all, candidate{word: lang.Statements[i].Head,
 				help: lang.Statements[i].Help})
 		}
+		all = append(all, candidate{word: "cypher", help: "the language openCypher"})
 		for _, d := range dots {
 			all = append(all, candidate{word: "." + d.name, help: d.help})
 		}

@@ -10,6 +10,7 @@ import (
 	"gdb/layout/layouttest"
 	"gdb/shell/graph"
 	"gdb/shell/lang"
+	"gdb/shell/query"
 	"gdb/shell/words"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -99,16 +100,27 @@ func TestCandidates(t *testing.T) {
 		"MATCH (a {id: 1}) RETURN a.label AS l ORDER ":         "BY",
 		"MATCH (a {id: 1}) RETURN a, a.label AS l ORDER BY ":   "a l",
 		"MATCH (a {id: 1}) RETURN a, a.label AS l ORDER BY l ": "DESC ASC LIMIT INTO",
-		"NEIGBORS 1 ":                    "",
-		"NEIGHBORS 'a":                   "",
-		".mo":                            ".mode",
-		".mode j":                        "json jsonl",
-		".timing ":                       "on off",
-		".help SAM":                      "SAMPLE",
-		".read s/top":                    "s/topology/",
-		".watch 2 DEG":                   "DEGREES",
-		".xyzzy ":                        "",
-		"DEGREES;\n.mode csv\nDEGREES T": "TOP",
+		"CA":                             "CALL",
+		"CALL ":                          procedureNames(),
+		"CALL gdb.pa":                    "gdb.pagerank(",
+		"CALL gdb.pagerank() YIELD no":   "node",
+		"CALL gdb.kcore() YIELD node, v": "value",
+		"MATCH (a)-[:k":                  "knows",
+		"MATCH (a)--(b) WITH b MATCH (b)<-[r:cites|": "cites knows",
+		"MATCH (a)--(b) WITH b WHERE b.i":            "b.id",
+		"MATCH (a)-[r]-(b) WITH r RETURN r.w":        "r.weight",
+		"MATCH (a) WITH a RET":                       "RETURN",
+		"UNWIND [1] AS x RETURN toi":                 "toint( tointeger(",
+		"NEIGBORS 1 ":                                "",
+		"NEIGHBORS 'a":                               "",
+		".mo":                                        ".mode",
+		".mode j":                                    "json jsonl",
+		".timing ":                                   "on off",
+		".help SAM":                                  "SAMPLE",
+		".read s/top":                                "s/topology/",
+		".watch 2 DEG":                               "DEGREES",
+		".xyzzy ":                                    "",
+		"DEGREES;\n.mode csv\nDEGREES T":             "TOP",
 	} {
 		start, found := s.candidates(text, utf8.RuneCountInString(text))
 		var words []string
@@ -124,6 +136,32 @@ func TestCandidates(t *testing.T) {
 		}
 		if start < 0 || start > len(text) {
 			t.Errorf("%q: the word begins at %d", text, start)
+		}
+	}
+}
+
+func procedureNames() string {
+	var names []string
+	for _, p := range query.Procedures() {
+		names = append(names, p.Name+"(")
+	}
+	return strings.Join(names, " ")
+}
+
+// TestHelpCypher holds that the page about openCypher has each procedure, and fits a terminal.
+func TestHelpCypher(t *testing.T) {
+	var b strings.Builder
+	if s := (&session{}); !s.helpCypher(&b, "cypher") {
+		t.Fatal("there is no page")
+	}
+	for line := range strings.Lines(b.String()) {
+		if utf8.RuneCountInString(line) > 81 {
+			t.Errorf("a line has more than 80 columns: %s", line)
+		}
+	}
+	for _, p := range query.Procedures() {
+		if !strings.Contains(b.String(), p.Name+"(") {
+			t.Errorf("the page lacks %s", p.Name)
 		}
 	}
 }

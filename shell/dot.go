@@ -101,8 +101,12 @@ func findDot(word string) (*dotCommand, error) {
 	}
 	switch len(found) {
 	case 0:
+		hint := words.Near("."+word, dotNames())
+		if word == "tables" || word == "schema" {
+			hint = "; DESCRIBE shows types, columns and splits"
+		}
 		return nil, dotUsagef("unknown command %s%s; .help lists them", words.Quoted("."+word),
-			words.Near("."+word, dotNames()))
+			hint)
 	case 1:
 		return &dots[at], nil
 	}

@@ -19,9 +19,10 @@ func (s *session) dotHelp(_ context.Context, word string) error {
 	switch {
 	case word == "":
 		s.helpAll(&b)
-	case !s.helpStatement(&b, word) && !s.helpDot(&b, word) && !s.helpSearch(&b, word):
+	case !s.helpStatement(&b, word) && !s.helpCypher(&b, word) && !s.helpDot(&b, word) &&
+		!s.helpSearch(&b, word):
 		return dotUsagef("knows nothing about %s%s", words.Quoted(word),
-			words.Near(word, append(lang.Heads(), dotNames()...)))
+			words.Near(word, slices.Concat(lang.Heads(), cypherTopics, dotNames())))
 	}
 	_, err := io.WriteString(s.Out, b.String())
 	return err
@@ -44,7 +45,8 @@ func (s *session) helpAll(b *strings.Builder) {
 	for _, d := range dots {
 		fmt.Fprintf(b, "  %-26s %s\n", strings.TrimSpace("."+d.name+" "+d.args), d.help)
 	}
-	b.WriteString("More about each: .help sample, .help .mode; .help cache searches\n")
+	b.WriteString("More about each: .help sample, .help .mode, .help cypher; " +
+		".help cache searches\n")
 }
 
 // helpStatement writes about the statements that word names, by head or verb, and reports whether
@@ -103,7 +105,7 @@ const matchPage = `
     ORDER BY x [DESC]   by an item of RETURN;  LIMIT n the first rows
 
   A node or an edge may stand in a match twice, and an empty value is like nothing.
-  Not part of gdb: OPTIONAL, WITH, NOT, several patterns, types of nodes, writing.
+  What this form cannot say is openCypher, and has other rules: .help cypher.
 
 `
 

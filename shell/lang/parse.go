@@ -254,6 +254,9 @@ func (p *parser) head() (*Statement, error) {
 	t := p.tok()
 	if t.kind != tokWord {
 		p.want = Heads()
+		if strings.HasPrefix(p.src[t.pos:], `\`) {
+			return nil, p.fail(`no command begins with \%s; .help lists commands`, describes)
+		}
 		return nil, p.fail("a statement begins with a word%s", expected(p.want))
 	}
 	var nouns []string
@@ -290,9 +293,13 @@ func (p *parser) head() (*Statement, error) {
 // habits says what to write for words that begin statements of other systems.
 var habits = map[string]string{
 	"SELECT": "; rows are asked for as in MATCH (n:TYPE) RETURN n.COLUMN",
-	"SHOW":   "; DESCRIBE shows types, columns and splits",
+	"SHOW":   describes + "; CALL gdb.procedures() lists procedures",
+	"USE":    "; .open STORE goes on with another store",
 	"INSERT": readsOnly, "UPDATE": readsOnly, "DROP": readsOnly, "ALTER": readsOnly,
 }
+
+// describes names the statement that shows the parts of a store.
+const describes = "; DESCRIBE shows types, columns and splits"
 
 // readsOnly is what is said of statements that write.
 const readsOnly = "; the shell reads, ingest writes"

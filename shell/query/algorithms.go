@@ -28,7 +28,7 @@ var wholeGraphs = []wholeGraph{
 		func(ctx context.Context, g *algorithm.Graph, _ []any) (*algorithm.Column, error) {
 			return algorithm.Components(ctx, g)
 		}},
-	{"gdb.pagerank", "share of time that random walks spend at a node", "|damping FLOAT", "FLOAT",
+	{"gdb.pagerank", "share of time of random walks at a node", "|damping FLOAT", "FLOAT",
 		func(ctx context.Context, g *algorithm.Graph, args []any) (*algorithm.Column, error) {
 			damping, _ := args[0].(float64)
 			if args[0] != nil && damping == 0 {
@@ -48,12 +48,12 @@ var wholeGraphs = []wholeGraph{
 		func(ctx context.Context, g *algorithm.Graph, _ []any) (*algorithm.Column, error) {
 			return algorithm.Labels(ctx, g)
 		}},
-	{"gdb.distances", "edges of a shortest way from a node to each that it reaches", "from NODE",
+	{"gdb.distances", "edges of a shortest way to each node", "from NODE",
 		"INTEGER",
 		func(ctx context.Context, g *algorithm.Graph, args []any) (*algorithm.Column, error) {
 			return algorithm.Distances(ctx, g, args[0].(layout.NodeID))
 		}},
-	{"gdb.shortestPaths", "least sum of weights of a way from a node to each that it reaches",
+	{"gdb.shortestPaths", "least sum of weights of ways to each node",
 		"from NODE, weight STRING", "FLOAT",
 		func(ctx context.Context, g *algorithm.Graph, args []any) (*algorithm.Column, error) {
 			return algorithm.ShortestPaths(ctx, g, args[0].(layout.NodeID))

@@ -168,7 +168,7 @@ var planners = map[string]exec.Planner{
 }
 
 func init() { // a literal would be a cycle: procedures ask statements
-	planners["openCypher"] = store.Planner(procedures())
+	planners["openCypher"] = store.Planner(Procedures())
 }
 
 // Parse reads a statement: of the shell's own, or else of openCypher. A mistake is a
@@ -182,7 +182,7 @@ func Parse(src string) (*lang.Parsed, error) {
 	if p == nil {
 		return nil, err
 	}
-	mistake := store.Check(p, procedures())
+	mistake := store.Check(p, Procedures())
 	if mistake == nil {
 		return p, nil
 	}

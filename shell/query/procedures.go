@@ -27,24 +27,24 @@ type asked struct {
 	statement func(args []any) (string, error)
 }
 
-// procedures returns what statements of openCypher may CALL.
-func procedures() []store.Procedure {
+// Procedures returns what statements of openCypher may CALL.
+func Procedures() []store.Procedure {
 	var out []store.Procedure
 	for _, a := range []asked{
-		{name: "gdb.neighbors", help: "neighbors of a node, as NEIGHBORS lists them",
+		{name: "gdb.neighbors", help: "neighbors of a node, as NEIGHBORS",
 			in:        "node NODE|direction STRING",
 			out:       "neighbor NODE, direction STRING, type STRING, weight FLOAT",
 			columns:   []string{"neighbor", "direction", "type", "weight"},
 			statement: askNeighbors},
-		{name: "gdb.sample", help: "a batch drawn as training draws it, as SAMPLE … SHOW edges",
+		{name: "gdb.sample", help: "a batch as training draws it, as SAMPLE",
 			in:        "seeds NODES, fanout LIST|seed INTEGER",
 			out:       "hop INTEGER, node NODE, neighbor NODE, weight FLOAT",
 			columns:   []string{"hop", "node", "neighbor", "weight"},
 			statement: askSample},
-		{name: "gdb.nearest", help: "nodes whose learned vectors are closest, as NEAREST",
+		{name: "gdb.nearest", help: "nodes of the closest learned vectors",
 			in: "node NODE, k INTEGER|run STRING", out: "node NODE, score FLOAT",
 			columns: []string{"node", ""}, statement: askNearest},
-		{name: "gdb.cache", help: "caches of this session and of the newest run, as STATS CACHE",
+		{name: "gdb.cache", help: "caches of the session and the newest run",
 			out: "cache STRING, of STRING, used INTEGER, requests INTEGER, hits INTEGER, " +
 				"ratio FLOAT",
 			columns:   []string{"cache", "of", "used", "requests", "hits", "hit ratio"},
@@ -55,12 +55,13 @@ func procedures() []store.Procedure {
 	for _, p := range wholeGraphs {
 		out = append(out, p.procedure())
 	}
-	return append(out, store.Procedure{Name: "gdb.procedures", Help: "all procedures",
-		Signature: signature("", "name STRING, signature STRING, help STRING"), Run: runProcedures})
+	return append(out, store.Procedure{Name: "gdb.procedures", Run: runProcedures,
+		Help:      "all procedures, with signatures",
+		Signature: signature("", "name STRING, signature STRING, help STRING")})
 }
 
 func runProcedures(_ context.Context, _ *exec.Execution, _ []any, yield func([]any) error) error {
-	for _, p := range procedures() {
+	for _, p := range Procedures() {
 		if err := yield([]any{p.Name, p.String(), p.Help}); err != nil {
 			return err
 		}

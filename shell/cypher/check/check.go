@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/parse"
@@ -243,8 +244,7 @@ func (c *checker) call(p *ast.CallProc, alone bool) (columns []string, err error
 	sig, ok := c.procs[p.Name]
 	if !ok {
 		return nil, ast.Errorf(p.Pos(), "ProcedureError", "ProcedureNotFound",
-			"there is no procedure %s%s", p.Name,
-			words.Near(p.Name, slices.Sorted(maps.Keys(c.procs))))
+			"there is no procedure %s%s", p.Name, c.near(p.Name))
 	}
 	switch {
 	case p.Implicit && !alone:
@@ -273,6 +273,22 @@ func (c *checker) call(p *ast.CallProc, alone bool) (columns []string, err error
 		}
 	}
 	return c.yield(p, sig, alone)
+}
+
+// near suggests a procedure for a name that none has: one of a near name, or of the same name
+// behind the last dot.
+func (c *checker) near(name string) string {
+	all := slices.Sorted(maps.Keys(c.procs))
+	last := func(name string) string { return name[strings.LastIndex(name, ".")+1:] }
+	for _, p := range all {
+		if strings.EqualFold(last(p), last(name)) {
+			return fmt.Sprintf("; did you mean %s?", p)
+		}
+	}
+	if text := words.Near(name, all); text != "" || len(all) == 0 {
+		return text
+	}
+	return "; there are " + strings.Join(all, ", ")
 }
 
 // accepts reports whether an argument of a type may be passed where a procedure wants another.
