@@ -18,6 +18,8 @@ type batch struct {
 	nodes [][]uint32 // by number of the node; nil where it is not there
 	ents  [][]uint32 // entries of lists, by number of the relationship
 	times []int64
+	// cols and keys are the columns of a projection and the keys of its ORDER BY, if there is one.
+	cols, keys []*vector.Vector
 	// in holds rows of the clauses before, and row the number of each match's own in it. Both are
 	// nil if the pattern begins a statement.
 	in  []*eval.Scope

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 
@@ -67,11 +66,10 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 	var g *grouping
 	rest := clauses[n:]
 	if ok {
+		rest = clauses[n : n+1]
 		g = newGrouping(last)
 		if len(g.calls) == 0 && !(last.Distinct && len(last.OrderBy) == 0) {
 			g = nil
-		} else {
-			rest = clauses[n : n+1]
 		}
 	}
 	p.want(rest, g)
@@ -93,10 +91,7 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 	}
 	s := &plain.Stage{Clauses: n, Groups: g != nil, Rows: pl.steps[len(pl.steps)-1].rows}
 	if g == nil {
-		s.Run = func(rows []*eval.Scope, out plain.Out) error {
-			in.set(rows)
-			return pl.rows(ctx, env, out.Row)
-		}
+		pl.stage(ctx, env, s, last)
 		return s, nil
 	}
 	g.nodesOf(p, e.Source, in == nil && len(pl.steps) == 1)
@@ -108,6 +103,30 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 	}
 	s.End = func(out plain.Out) error { return c.end(ctx, out.Group) }
 	return s, nil
+}
+
+// stage says how a stage without groups runs, before a Project or, if that is nil, another clause.
+func (pl *plan) stage(ctx context.Context, env *vector.Env, s *plain.Stage, last *ast.Project) {
+	var of *projection
+	if last != nil {
+		of = newProjection(last, pl.p)
+	}
+	s.Values = of != nil
+	if s.Values && len(of.keys) > 0 && !last.Distinct {
+		if n, ok := limitOf(last, env.Row); ok && n > 0 {
+			r := &ranking{plan: pl, of: of, env: env, n: n}
+			s.Run = func(rows []*eval.Scope, _ plain.Out) error {
+				pl.p.in.set(rows)
+				return r.run(ctx)
+			}
+			s.End = r.end
+			return
+		}
+	}
+	s.Run = func(rows []*eval.Scope, out plain.Out) error {
+		pl.p.in.set(rows)
+		return pl.rows(ctx, env, of, out)
+	}
 }
 
 // want says which variables the clauses that follow want. Aggregates that do not count want all.
@@ -253,20 +272,9 @@ type top struct {
 
 // topOf returns the top of a clause; nil if there is none.
 func topOf(p *ast.Project, env *eval.Env, g *grouping) *top {
-	if p.Limit == nil || len(p.OrderBy) == 0 || p.Distinct {
+	n, ok := limitOf(p, env)
+	if !ok || len(p.OrderBy) == 0 || p.Distinct {
 		return nil
-	}
-	n := 0
-	for _, x := range []ast.Expr{p.Skip, p.Limit} {
-		if x == nil {
-			continue
-		}
-		v, err := env.Eval(x, nil)
-		k, ok := v.(int64)
-		if err != nil || !ok || k < 0 || k > math.MaxInt32 {
-			return nil
-		}
-		n += int(k)
 	}
 	x := p.OrderBy[0].X
 	if v, ok := x.(*ast.Var); ok {

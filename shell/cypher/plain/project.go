@@ -165,14 +165,24 @@ func (p *projecting) endGroups() error {
 
 // project makes the columns of a row.
 func (p *projecting) project(s *eval.Scope) error {
-	r := row{wide: s}
 	vals := make(value.List, len(p.p.Items))
 	for i, item := range p.p.Items {
 		var err error
 		if vals[i], err = p.x.env.Eval(item.X, s); err != nil {
 			return err
 		}
-		r.narrow, r.wide = r.narrow.With(item.Name, vals[i]), r.wide.With(item.Name, vals[i])
+	}
+	return p.values(s, vals, nil)
+}
+
+// values takes the columns of a row, and the keys of ORDER BY unless they are to be computed.
+func (p *projecting) values(s *eval.Scope, vals, keys value.List) error {
+	r := row{wide: s, keys: keys}
+	for i, item := range p.p.Items {
+		r.narrow = r.narrow.With(item.Name, vals[i])
+		if p.p.Where != nil || len(p.p.OrderBy) > len(keys) {
+			r.wide = r.wide.With(item.Name, vals[i])
+		}
 	}
 	if p.p.Distinct {
 		key := string(value.Key(nil, vals))
@@ -187,7 +197,7 @@ func (p *projecting) project(s *eval.Scope) error {
 	if len(p.p.OrderBy) == 0 {
 		return p.emit(r)
 	}
-	for _, k := range p.p.OrderBy {
+	for _, k := range p.p.OrderBy[len(keys):] {
 		v, err := p.key(k.X, vals, r.wide)
 		if err != nil {
 			return err

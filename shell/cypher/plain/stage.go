@@ -5,6 +5,7 @@ import (
 
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/eval"
+	"gdb/shell/cypher/value"
 )
 
 // Stage is how an engine runs some clauses.
@@ -12,20 +13,25 @@ type Stage struct {
 	Clauses int
 	// Groups says that it also makes the groups of the clause after these, which is a Project.
 	Groups bool
+	// Values says that it also computes the columns of the clause after these, which is a Project.
+	Values bool
 	// Rows is about how many rows it gives.
 	Rows float64
 	// Run runs the clauses for some rows of the clauses before, in their order. It is called again
 	// and again. The first clause of a statement has one row, without variables.
 	Run func(rows []*eval.Scope, out Out) error
-	// End hands on the groups of all rows.
+	// End hands on what is known once all rows have come; it may be nil.
 	End func(out Out) error
 }
 
 // Out takes what an engine gives: rows, or the first row of each group with the results of its
-// aggregates, in the order of the columns and then of ORDER BY.
+// aggregates, in the order of the columns and then of ORDER BY; or the values of columns and of
+// ORDER BY, with the row where WHERE follows.
 type Out struct {
 	Row   func(s *eval.Scope) error
 	Group func(first *eval.Scope, results []any) error
+
+	Values func(s *eval.Scope, vals, keys value.List) error
 }
 
 // These bound the rows for which a stage runs at once: few at first, so that a LIMIT is met soon.
@@ -47,7 +53,7 @@ type staged struct {
 func newStaged(x *execution, s *Stage, next sink) *staged {
 	out := Out{Row: next.push}
 	if p, ok := next.(*projecting); ok {
-		out.Group = p.group
+		out.Group, out.Values = p.group, p.values
 	}
 	return &staged{x: x, s: s, next: next, out: out, room: stagedLeast}
 }
@@ -81,7 +87,7 @@ func (s *staged) end() error {
 	if len(s.rows) > 0 {
 		err = s.run()
 	}
-	if err == nil && s.s.Groups {
+	if err == nil && s.s.End != nil {
 		err = s.s.End(s.out)
 	}
 	if err != nil && !errors.Is(err, errStop) {

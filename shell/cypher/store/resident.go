@@ -137,10 +137,10 @@ func (c *resident) tri(row uint32) value.Tri {
 	return value.Of(c.ints[row] != 0)
 }
 
-// gather writes the values of some nodes of a type that begins at first.
-func (c *resident) gather(nodes []uint32, first uint32, out *vector.Vector) {
-	out.Reset(c.kind)
-	if len(c.valid) > 0 && c.kind != vector.Bool {
+// gather appends the values of some nodes of a type that begins at first. nulls says that some of
+// the vector are null.
+func (c *resident) gather(nodes []uint32, first uint32, nulls bool, out *vector.Vector) {
+	if nulls && c.kind != vector.Bool {
 		for _, v := range nodes {
 			out.Null = append(out.Null, c.null(v-first))
 		}

@@ -17,7 +17,6 @@ import (
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/engine"
 	"gdb/shell/cypher/value"
-	"gdb/shell/cypher/vector"
 	"gdb/shell/graph"
 )
 
@@ -308,31 +307,6 @@ func (s *source) Unique(key string, of engine.Set) bool {
 func (s *source) ofType(t int) engine.Set {
 	n := s.meta.NodeTypes[t]
 	return whole(n.First, n.First+n.Nodes)
-}
-
-// Property writes a column of nodes that are of one type, or their ids, if these fit in memory.
-func (s *source) Property(ctx context.Context, nodes *vector.Vector, key string,
-	out *vector.Vector) (bool, error) {
-	if len(nodes.Nodes) == 0 {
-		return false, nil
-	}
-	least, most := slices.Min(nodes.Nodes), slices.Max(nodes.Nodes)
-	if most == vector.NoNode {
-		return false, nil
-	}
-	of := kv.NodeTypeMeta{Nodes: s.meta.Nodes}
-	if s.meta.Typed() {
-		of = s.meta.NodeTypes[s.meta.TypeOf(layout.NodeID(least))]
-	}
-	if uint64(most) >= of.First+of.Nodes {
-		return false, nil
-	}
-	c, err := s.columnOf(ctx, of, key)
-	if c == nil || err != nil {
-		return false, err
-	}
-	c.gather(nodes.Nodes, uint32(of.First), out)
-	return true, nil
 }
 
 // columnOf returns a column of the nodes of a type in memory; nil if it is none, or does not fit.

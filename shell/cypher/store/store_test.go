@@ -98,6 +98,9 @@ func TestTables(t *testing.T) {
 			"3; x2; nothing in this store has the property none; did you mean name?"},
 		{"UNWIND ['x2', 3, 9, null, 1] AS u MATCH (n {id: u})--(m) RETURN u, count(m)",
 			"x2 2; 3 1; 1 5"},
+		{"MATCH (n) WHERE n.age > 30 OR n.price > 3 RETURN n.age, n.price", "41 <nil>; <nil> 7.25"},
+		{"MATCH (n)-->(m) RETURN m.price AS p, m.age AS a ORDER BY a DESC, p DESC LIMIT 3",
+			"7.25 <nil>; 7.25 <nil>; 2.5 <nil>"},
 		{"MATCH (u:user) WITH u ORDER BY u.id DESC LIMIT 2 OPTIONAL MATCH (u)-->(v:user) " +
 			"WHERE v.id > u.id RETURN u.name, v.name", "Cyd <nil>; Bob <nil>"},
 		{"MATCH (u:user) WHERE '1990-01-01' > u.born AND u.age > 0 RETURN u.id", "born is " +

@@ -130,7 +130,10 @@ func (s *statements) condition(depth int) string {
 func (s *statements) result() string {
 	a := s.one("*", s.nodes[0], "DISTINCT "+s.nodes[s.IntN(len(s.nodes))], s.property())
 	count := "count(" + a + ")"
-	switch s.IntN(8) {
+	switch s.IntN(9) {
+	case 7:
+		return "RETURN " + s.property() + " AS x, " + s.property() + " AS y ORDER BY x" +
+			s.one("", " DESC") + ", y SKIP 1 LIMIT 3"
 	case 6:
 		return "RETURN " + s.property() + " AS x, size(collect(" + s.property() + ")), " + count
 	case 0:
@@ -264,6 +267,26 @@ func TestEngine(t *testing.T) {
 	}
 	if taken < n*6/10 { // not those with a relationship of a node with itself
 		t.Errorf("the engine took %d of %d statements", taken, n)
+	}
+}
+
+// TestMany holds the same for statements with more rows than are kept, or handed on at once.
+func TestMany(t *testing.T) {
+	g := randomGraph(rand.New(rand.NewPCG(3, 4)), 70, 200)
+	for _, text := range []string{
+		"MATCH (a), (b) RETURN a.n AS x, b.i AS y ORDER BY x DESC, y SKIP 2 LIMIT 50",
+		"MATCH (a), (b) WITH a.n AS x, b.n AS y ORDER BY y, x LIMIT 2000 WHERE y > 1 " +
+			"RETURN x, y, count(*)",
+		"MATCH (a), (b) WITH a, b MATCH (a)-->(c)<--(b) RETURN a.n AS x, b.s AS y, count(c)",
+		"MATCH (a), (b) WITH a, b OPTIONAL MATCH (a)-->(b) WHERE a.n < b.n " +
+			"RETURN b.i AS x, count(*) AS c, sum(a.i) ORDER BY c DESC, x LIMIT 9",
+		"UNWIND range(1, 5000) AS u MATCH (a {i: u % 90})-->(b) RETURN u, b.i ORDER BY u DESC, " +
+			"b.i LIMIT 3000",
+	} {
+		taken := 0
+		if err := agree(g, text, &taken); err != nil || taken == 0 {
+			t.Errorf("%s: taken %d times, %v", text, taken, err)
+		}
 	}
 }
 
