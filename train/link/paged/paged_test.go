@@ -715,6 +715,23 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanRefused: an order that cannot be is refused, and so are partitions that have no nodes.
+func TestPlanRefused(t *testing.T) {
+	train := []kv.EdgeSplitMeta{{Name: "train", Count: 1000}}
+	want := paged.Want{Dim: 8, Memory: 1 << 30, Policy: partition.Sequential, Parts: 8, Capacity: 4,
+		TrainParts: func(int) int { return 5 }}
+	refused := func(nodes uint64, why string) {
+		t.Helper()
+		p, err := paged.NewPlan(&kv.Meta{Nodes: nodes, EdgeSplits: train}, want)
+		if err == nil || p != nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%d nodes: plan %v, error %v; want %q", nodes, p, err, why)
+		}
+	}
+	refused(80_000, "training nodes are in 5 partitions, and 4 of 8 fit in memory")
+	want.TrainParts = func(int) int { return 2 }
+	refused(5, "8 partitions")
+}
+
 // TestPlanByHand works out the parts of a plan: frames, edges, places of buckets and known answers.
 func TestPlanByHand(t *testing.T) {
 	m := &kv.Meta{Nodes: 80_000, EdgeSplits: []kv.EdgeSplitMeta{{Name: "train", Count: 1_000_000}}}
