@@ -40,6 +40,9 @@ type Options struct {
 	// Vectors opens what runs have learned, for the statements NEAREST and SCORE:
 	// graph.VectorsBy(vectors.Open). Without it these are errors, and the program links no kernels.
 	Vectors graph.OpenVectors
+	// Predict predicts with runs, for the procedure gdb.predict: train.PredictNodes. Without it
+	// that is an error.
+	Predict graph.Predict
 }
 
 // ErrClosed is the error of methods of a DB that was closed.
@@ -106,7 +109,7 @@ func OpenOn(ctx context.Context, st *layout.Store, dev blockdev.Device, opt Opti
 	}
 	db := &DB{store: st, dev: dev, budget: opt.Budget}
 	db.engine = query.NewEngine(st, dev, db.budget, querySeed)
-	db.engine.OpenVectors(opt.Vectors)
+	db.engine.Learned(opt.Vectors, opt.Predict)
 	if err := db.openFiles(ctx, opt.Memory); err != nil {
 		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", st.Path(), err), db.Close())
 	}

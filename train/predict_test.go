@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,6 +92,32 @@ func TestPredictMatchesTheTest(t *testing.T) {
 
 // TestPredictInLittleMemory holds predictions with all in memory against those with hidden states
 // in files, which a small memory forces.
+// TestPredictNodes holds that single nodes get what Predict gives them, in any order.
+func TestPredictNodes(t *testing.T) {
+	s := mustBuild(t, planted(false))
+	mustRun(t, s, testConfig())
+	b := mustPredict(t, s, PredictConfig{Run: "t", Probabilities: true}, "out.csv")
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []layout.NodeID
+	err = PredictNodes(context.Background(), s, mustDevice(t), "t", []layout.NodeID{9, 3, 9}, 0,
+		func(v layout.NodeID, prediction any, probability float64) error {
+			got = append(got, v)
+			row := rows[1+v]
+			at := slices.Index(rows[0], "p:"+row[1])
+			want, err := strconv.ParseFloat(row[at], 32)
+			if prediction != row[1] || err != nil || float32(probability) != float32(want) {
+				t.Errorf("node %d is %v with %v, want %s", v, prediction, probability, row)
+			}
+			return nil
+		})
+	if err != nil || !slices.Equal(got, []layout.NodeID{3, 9}) {
+		t.Errorf("predicted %v, %v", got, err)
+	}
+}
+
 func TestPredictInLittleMemory(t *testing.T) {
 	s := mustBuild(t, planted(false))
 	mustRun(t, s, testConfig())

@@ -64,6 +64,7 @@ type opening struct {
 	withIDs          bool
 	// labeledType leaves out nodes of other types than that of the labels, if split is "".
 	labeledType bool
+	nodes       *roaring.Bitmap // what to predict instead of a split; nil for a split
 }
 
 // openTrained opens a run of a store.
@@ -134,6 +135,10 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	switch labels := m.Labels; {
+	case o.nodes != nil:
+		if err = t.onlyNodes(o.nodes, m); err != nil {
+			return err
+		}
 	case o.split != "":
 		if t.set, err = t.nodes(ctx, o.split); err != nil {
 			return err
@@ -162,6 +167,23 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		}
 	}
 	return t.in.openWhole(ctx, &t.cfg, t.model, t.set)
+}
+
+// onlyNodes sets the nodes to predict, which have to be of the type that has labels.
+func (t *trained) onlyNodes(nodes *roaring.Bitmap, m *kv.Meta) error {
+	if t.in.edges != nil {
+		return errors.New("the run predicts edges, and not nodes")
+	}
+	t.set = nodes
+	if m.Labels == nil || m.Labels.OfType == "" {
+		return nil
+	}
+	others := roaring.AndNot(nodes, nodesOfType(m, m.Labels.OfType))
+	if !others.IsEmpty() {
+		return fmt.Errorf("the run predicts nodes of type %s, and node #%d is none",
+			m.Labels.OfType, others.Minimum())
+	}
+	return nil
 }
 
 // nodesOfType returns the nodes of a type of a typed store: one run of a bitmap.

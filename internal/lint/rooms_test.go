@@ -22,7 +22,7 @@ var largeRooms = map[string]int{
 	"layout/ingest":        5000, // one pipeline from a source to a store
 	"layout/ingest/source": 6600, // what can be ingested: one contract, a file a format
 	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
-	"train":                5300, // the loop of a run and what it reports
+	"train":                5450, // the loop of a run and what it reports
 	"compute/kernel":       4800, // the CPU's kernels, one table
 	"compute/kernel/gen":   4400, // their assembly, generated
 	"train/link":           4400, // the loop of link prediction

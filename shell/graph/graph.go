@@ -29,6 +29,8 @@ type Graph struct {
 	Kept   *Kept
 	// OpenVectors opens what runs have learned; nil in a program that has no NEAREST and SCORE.
 	OpenVectors OpenVectors
+	// Predict predicts with runs; nil in a program that has no gdb.predict.
+	Predict Predict
 
 	mu struct {
 		sync.Mutex

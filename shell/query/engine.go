@@ -37,9 +37,12 @@ func NewEngine(st *layout.Store, dev blockdev.Device, budget *mem.Budget, seed u
 	return &Engine{graph: graph.New(st, dev, budget), seed: seed}
 }
 
-// OpenVectors sets how NEAREST and SCORE open what runs have learned. It is called before the first
-// statement. Without it NEAREST and SCORE are errors.
-func (e *Engine) OpenVectors(open graph.OpenVectors) { e.graph.OpenVectors = open }
+// Learned sets how statements use what runs have learned: NEAREST and SCORE open vectors, and
+// gdb.predict predicts. It is called before the first statement. Either may be nil, which makes
+// what wants it an error.
+func (e *Engine) Learned(open graph.OpenVectors, predict graph.Predict) {
+	e.graph.OpenVectors, e.graph.Predict = open, predict
+}
 
 // Files returns the open files of the store, which statements share with the program.
 func (e *Engine) Files() *openfiles.Set { return e.graph.Files }

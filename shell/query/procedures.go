@@ -52,6 +52,10 @@ func Procedures() []store.Procedure {
 	} {
 		out = append(out, a.procedure())
 	}
+	out = append(out, store.Procedure{Name: "gdb.predict", Run: runPredict,
+		Help: "what a run predicts of nodes, exactly",
+		Signature: signature("nodes NODES, run STRING",
+			"node NODE, prediction ANY, probability FLOAT")})
 	for _, p := range wholeGraphs {
 		out = append(out, p.procedure())
 	}
@@ -171,6 +175,21 @@ func (a *answers) Row(vals []any) error {
 // Footer does nothing.
 func (a *answers) Footer() error { return nil }
 
+// nodesOf returns the nodes of an argument of type NODES.
+func nodesOf(v any) (nodes []layout.NodeID, err error) {
+	if one, ok := v.(layout.NodeID); ok {
+		return []layout.NodeID{one}, nil
+	}
+	for _, item := range v.([]any) {
+		node, ok := item.(layout.NodeID)
+		if !ok {
+			return nil, errors.New("the list of nodes holds something that is no node")
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}
+
 // ref returns a node as statements name it.
 func ref(v any) string { return lang.NodeRef{Internal: true, ID: uint64(v.(layout.NodeID))}.Text() }
 
@@ -189,18 +208,15 @@ func askNeighbors(args []any) (string, error) {
 }
 
 func askSample(args []any) (string, error) {
-	seeds, ok := args[0].([]any)
-	if !ok {
-		seeds = args[:1]
+	seeds, err := nodesOf(args[0])
+	if err != nil {
+		return "", err
 	}
 	if len(seeds) == 0 {
 		return "", errors.New("there are no seeds")
 	}
 	var nodes, fanout []string
 	for _, v := range seeds {
-		if _, ok := v.(layout.NodeID); !ok {
-			return "", errors.New("the list of seeds holds something that is no node")
-		}
 		nodes = append(nodes, ref(v))
 	}
 	for _, v := range args[1].([]any) {

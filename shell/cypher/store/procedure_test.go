@@ -1,8 +1,20 @@
 package store_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/shell/query"
 )
 
 // TestProcedures holds that CALL gives what the shell's own statements do, as values that go on in
@@ -43,6 +55,7 @@ func TestProcedures(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ stmt, want string }{
+		{"MATCH (n) CALL gdb.predict(n, 'r1') YIELD node RETURN node", "Options.Predict"},
 		{"CALL gdb.neighbours()", "no procedure gdb.neighbours; did you mean gdb.neighbors?"},
 		{"MATCH (n) CALL gdb.neighbors(n) YIELD node RETURN node", "gives no node"},
 		{"MATCH (n) CALL gdb.neighbors(n.id) YIELD neighbor RETURN 1", "wants NODE for node, not"},
@@ -59,5 +72,33 @@ func TestProcedures(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.stmt, err, c.want)
 		}
+	}
+}
+
+// TestPredict holds that predictions are rows of nodes that a run and its name ask for.
+func TestPredict(t *testing.T) {
+	st, ctx := shop(t), context.Background()
+	if err := st.Catalog().PutRun(ctx, kv.RunMeta{Name: "r1", Created: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	e := query.NewEngine(st, layouttest.Device(t), mem.NewBudget(64<<20), 1)
+	e.Learned(nil, func(_ context.Context, _ *layout.Store, _ blockdev.Device, run string,
+		nodes []layout.NodeID, memory int64,
+		emit func(layout.NodeID, any, float64) error) error {
+		if run != "r1" || memory < 32<<20 {
+			t.Errorf("run %s in %d bytes", run, memory)
+		}
+		return errors.Join(emit(nodes[0], "red", .75), emit(nodes[1], 2.5, math.NaN()))
+	})
+	defer func() { _ = e.Close() }()
+	stmt := "MATCH (u:user) WHERE u.id < 3 WITH collect(u) AS us CALL gdb.predict(us, $run) " +
+		"YIELD node, prediction, probability RETURN node.name, prediction, probability"
+	r, err := e.Query(ctx, stmt, map[string]any{"run": "r1"})
+	if want := "[[Ann red 0.75] [Bob 2.5 <nil>]]"; err != nil || fmt.Sprint(r.Rows) != want {
+		t.Errorf("rows %v, %v, want %s", r, err, want)
+	}
+	if _, err := e.Query(ctx, stmt, map[string]any{"run": "r2"}); err == nil ||
+		!strings.Contains(err.Error(), "did you mean r1?") {
+		t.Errorf("an unknown run: %v", err)
 	}
 }
