@@ -295,6 +295,20 @@ func (b *Budget) Peak() int64 {
 	return b.mu.peak
 }
 
+// Free returns how many bytes may still be reserved on the heap once its garbage is collected.
+func (b *Budget) Free() int64 {
+	if b == nil || b.Limit() == 0 {
+		return math.MaxInt64 / 2
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.mu.limit - b.mu.arenas - b.charge(b.mu.heap)
+	if b.process {
+		left -= HeapGarbage(left)
+	}
+	return max(left, 0)
+}
+
 // Limit returns the bound in bytes, or 0 for none.
 func (b *Budget) Limit() int64 {
 	b.mu.Lock()

@@ -204,8 +204,19 @@ func (g *Graph) Topology(ctx context.Context, dir layout.Direction) (topology.Re
 	if err := g.checkDirection(dir); err != nil {
 		return nil, err
 	}
-	return g.Files.Topology(ctx, dir,
-		topology.Options{CacheBytes: max(g.Budget.Limit()/blockCacheShare, 4<<20)})
+	return g.Files.Topology(ctx, dir, topology.Options{CacheBytes: g.blockCacheBytes()})
+}
+
+// blockCacheBytes is the size of the cache of blocks of a direction.
+func (g *Graph) blockCacheBytes() int64 { return max(g.Budget.Limit()/blockCacheShare, 4<<20) }
+
+// UnopenedBytes returns the memory that the reader of a direction will take; 0 if it is open.
+func (g *Graph) UnopenedBytes(dir layout.Direction) int64 {
+	if g.Files.OpenTopology(dir) != nil {
+		return 0
+	}
+	cache := min(g.blockCacheBytes(), topology.FileBytes(g.Store, dir))
+	return topology.PagedBytes(g.Store, dir, cache)
 }
 
 // checkDirection returns an error if the store does not have the lists of a direction.

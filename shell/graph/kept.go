@@ -48,6 +48,25 @@ func (k *Kept) Use(name string, build func(grow func(int64) error) (any, error))
 	return t.val, t.err
 }
 
+// Has reports whether the thing of a name is there, or is being made.
+func (k *Kept) Has(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.of[name] != nil
+}
+
+// Unused returns the memory of what no statement uses.
+func (k *Kept) Unused() (bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, t := range k.of {
+		if t.uses == 0 {
+			bytes += t.held.Bytes()
+		}
+	}
+	return bytes
+}
+
 // Release says that a statement has ended its use of a thing. One that could not be made is
 // forgotten.
 func (k *Kept) Release(name string) {

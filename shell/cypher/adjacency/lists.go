@@ -4,32 +4,35 @@ package adjacency
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"math"
 	"slices"
 	"sort"
+
+	"gdb/internal/pace"
 )
 
-// Lists are the lists of the nodes First … End-1 of one direction and some types of edges. They
-// take 4 bytes a node, and 4 an edge; 2 more where edges are of several types, and 4 more where
-// edges may be parallel or lead either way.
+// Lists are the lists of the nodes First … End-1 of one direction and some types of edges, or those
+// of some nodes. They take 4 bytes a node, and 4 an edge; 2 more where edges are of several types,
+// and 4 more where edges may be parallel or lead either way.
 type Lists struct {
+	Outline
 	First, End uint32
-	// Off says where lists begin and end: that of node v is Nbr[Off[v-First]:Off[v-First+1]], by
-	// ascending neighbor and then type.
+	// Nodes are those whose lists these are, ascending, where they are not First … End-1.
+	Nodes []uint32
+	// Off says where lists begin and end: the i-th is Nbr[Off[i]:Off[i+1]], by ascending neighbor
+	// and then type.
 	Off []uint32
 	Nbr []uint32
-	// Typ are the types of entries; nil if all have Type.
+	// Typ are the types of entries; empty if all have Type.
 	Typ  []uint16
 	Type uint16
 	// Num are numbers among the edges with equal ends and type, doubled, plus 1 for an edge that
-	// leads to the owner of the list where the others lead from it; nil if all are 0.
+	// leads to the owner of the list where the others lead from it; empty if all are 0.
 	Num []uint32
-	// Loops says that edges join nodes with themselves, and Multi that a neighbor stands in a list
-	// twice.
-	Loops, Multi bool
-	// Least and Most bound the neighbors.
-	Least, Most uint32
+
+	finished bool
 }
 
 // ErrTooMany says that lists have more entries than Lists can hold.
@@ -49,8 +52,8 @@ func NewBuilder(first, end uint32, typed bool, grow func(int64) error) (*Builder
 	if err := grow(4 * (int64(end-first) + 1)); err != nil {
 		return nil, err
 	}
-	b := &Builder{l: Lists{First: first, End: end, Off: make([]uint32, end-first+1),
-		Least: math.MaxUint32}, at: first, grow: grow, many: typed}
+	b := &Builder{l: Lists{First: first, End: end, Off: make([]uint32, end-first+1)}, at: first,
+		grow: grow, many: typed}
 	return b, nil
 }
 
@@ -61,7 +64,7 @@ func (b *Builder) Add(owner, nbr uint32, typ uint16) error {
 		l.Off[b.at-l.First+1] = uint32(len(l.Nbr))
 	}
 	if len(l.Nbr) == cap(l.Nbr) {
-		if err := b.room(); err != nil {
+		if err := b.more(); err != nil {
 			return err
 		}
 	}
@@ -73,75 +76,37 @@ func (b *Builder) Add(owner, nbr uint32, typ uint16) error {
 	return nil
 }
 
-// room grows the entries by a quarter.
-func (b *Builder) room() error {
-	l := &b.l
-	if len(l.Nbr) > math.MaxUint32-2 {
+// more grows the entries by a quarter.
+func (b *Builder) more() error {
+	had := cap(b.l.Nbr)
+	if had > math.MaxUint32-2 {
 		return ErrTooMany
 	}
-	had := cap(l.Nbr)
-	more := max(had/4, 1<<12)
-	each := int64(4)
-	if b.many {
-		each += 2
-	}
-	if err := b.grow(each * int64(had+more)); err != nil {
-		return err
-	}
-	l.Nbr = slices.Grow(l.Nbr, more)
-	if b.many {
-		l.Typ = append(make([]uint16, 0, cap(l.Nbr)), l.Typ...)
-	}
-	return b.grow(-each * int64(had))
+	return b.l.room(had+max(had/4, 1<<12), b.many, false, b.grow)
 }
 
 // Lists returns the lists, and ends the builder.
-func (b *Builder) Lists() (*Lists, error) {
+func (b *Builder) Lists(ctx context.Context) (*Lists, error) {
 	l := &b.l
 	for ; b.at < l.End; b.at++ {
 		l.Off[b.at-l.First+1] = uint32(len(l.Nbr))
 	}
-	l.sort()
-	return l, l.finish(b.grow)
+	return l, l.finish(ctx, b.grow)
 }
 
-// sort puts lists in order, which they are but where relations were put together.
-func (l *Lists) sort() {
-	for v := l.First; v < l.End; v++ {
-		lo, hi := l.Of(v)
-		nbr := l.Nbr[lo:hi]
-		if len(l.Typ) == 0 {
-			if !slices.IsSorted(nbr) {
-				slices.Sort(nbr)
-			}
-			continue
-		}
-		s := byNeighbor{nbr, l.Typ[lo:hi]}
-		if !sort.IsSorted(s) {
-			sort.Stable(s)
-		}
-	}
-}
-
-type byNeighbor struct {
-	nbr []uint32
-	typ []uint16
-}
-
-func (s byNeighbor) Len() int { return len(s.nbr) }
-func (s byNeighbor) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(s.nbr[i], s.nbr[j]), cmp.Compare(s.typ[i], s.typ[j])) < 0
-}
-func (s byNeighbor) Swap(i, j int) {
-	s.nbr[i], s.nbr[j] = s.nbr[j], s.nbr[i]
-	s.typ[i], s.typ[j] = s.typ[j], s.typ[i]
-}
-
-// finish finds loops, bounds and parallel edges, and numbers these.
-func (l *Lists) finish(grow func(int64) error) error {
+// finish puts lists in order, finds loops, bounds and parallel edges, and numbers these.
+func (l *Lists) finish(ctx context.Context, grow func(int64) error) error {
+	l.Outline = Outline{Entries: uint64(len(l.Nbr)), Least: math.MaxUint32}
 	parallel := false
-	for v := l.First; v < l.End; v++ {
-		lo, hi := l.Of(v)
+	var steps pace.Steps
+	for i := range len(l.Off) - 1 {
+		lo, hi, v := l.Off[i], l.Off[i+1], l.owner(i)
+		if err := l.sort(ctx, lo, hi); err != nil {
+			return err
+		}
+		if err := steps.Took(ctx, 1+int(hi-lo)); err != nil {
+			return err
+		}
 		for i := lo; i < hi; i++ {
 			u := l.Nbr[i]
 			l.Loops = l.Loops || u == v
@@ -152,30 +117,102 @@ func (l *Lists) finish(grow func(int64) error) error {
 			}
 		}
 	}
-	if !parallel || l.Num != nil {
-		return nil
+	if parallel && len(l.Num) == 0 {
+		if err := l.number(ctx, grow); err != nil {
+			return err
+		}
 	}
-	if err := grow(4 * int64(len(l.Nbr))); err != nil {
-		return err
+	l.Told = len(l.Num) > 0 || len(l.Typ) > 0
+	l.finished = true
+	return nil
+}
+
+// sort puts a list in order, which it is but where relations were put together.
+func (l *Lists) sort(ctx context.Context, lo, hi uint32) error {
+	nbr := l.Nbr[lo:hi]
+	if len(l.Typ) == 0 {
+		if slices.IsSorted(nbr) {
+			return nil
+		}
+		return pace.SortFunc(ctx, nbr, cmp.Compare[uint32])
 	}
-	l.Num = make([]uint32, len(l.Nbr))
-	for v := l.First; v < l.End; v++ {
-		lo, hi := l.Of(v)
-		for i := lo + 1; i < hi; i++ {
-			if l.Nbr[i-1] == l.Nbr[i] && l.TypeOf(i) == l.TypeOf(i-1) {
-				l.Num[i] = l.Num[i-1] + 2
+	s := &byNeighbor{nbr: nbr, typ: l.Typ[lo:hi]}
+	if !sort.IsSorted(s) {
+		s.ctx = ctx
+		sort.Stable(s)
+	}
+	return s.err
+}
+
+// byNeighbor sorts entries. Once ctx is done all are equal, which ends the sort.
+type byNeighbor struct {
+	nbr   []uint32
+	typ   []uint16
+	ctx   context.Context
+	steps pace.Steps
+	err   error
+}
+
+func (s *byNeighbor) Len() int { return len(s.nbr) }
+func (s *byNeighbor) Less(i, j int) bool {
+	if s.ctx != nil && s.err == nil {
+		s.err = s.steps.Took(s.ctx, 1)
+	}
+	return s.err == nil && cmp.Or(cmp.Compare(s.nbr[i], s.nbr[j]),
+		cmp.Compare(s.typ[i], s.typ[j])) < 0
+}
+func (s *byNeighbor) Swap(i, j int) {
+	s.nbr[i], s.nbr[j] = s.nbr[j], s.nbr[i]
+	s.typ[i], s.typ[j] = s.typ[j], s.typ[i]
+}
+
+// number numbers parallel edges.
+func (l *Lists) number(ctx context.Context, grow func(int64) error) error {
+	if more := len(l.Nbr) - cap(l.Num); more > 0 {
+		if err := grow(4 * int64(more)); err != nil {
+			return err
+		}
+		l.Num = make([]uint32, len(l.Nbr))
+	}
+	l.Num = l.Num[:len(l.Nbr)]
+	var steps pace.Steps
+	for i := range len(l.Off) - 1 {
+		for k := l.Off[i]; k < l.Off[i+1]; k++ {
+			l.Num[k] = 0
+			if k > l.Off[i] && l.Nbr[k-1] == l.Nbr[k] && l.TypeOf(k) == l.TypeOf(k-1) {
+				l.Num[k] = l.Num[k-1] + 2
 			}
+		}
+		if err := steps.Took(ctx, 1+int(l.Off[i+1]-l.Off[i])); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// owner returns the node of the i-th list.
+func (l *Lists) owner(i int) uint32 {
+	if l.Nodes != nil {
+		return l.Nodes[i]
+	}
+	return l.First + uint32(i)
+}
+
 // Of returns where the list of a node begins and ends; both are 0 for a node that has none.
 func (l *Lists) Of(v uint32) (lo, hi uint32) {
 	if v < l.First || v >= l.End {
-		return 0, 0
+		return l.among(v)
 	}
 	return l.Off[v-l.First], l.Off[v-l.First+1]
+}
+
+// among returns where the list of one of some nodes begins and ends.
+func (l *Lists) among(v uint32) (lo, hi uint32) {
+	i, ok := slices.BinarySearch(l.Nodes, v)
+	if !ok {
+		return 0, 0
+	}
+	return l.Off[i], l.Off[i+1]
 }
 
 // Degree returns the length of a node's list.
@@ -186,7 +223,7 @@ func (l *Lists) Degree(v uint32) int64 {
 
 // TypeOf returns the type of an entry.
 func (l *Lists) TypeOf(i uint32) uint16 {
-	if l.Typ == nil {
+	if len(l.Typ) == 0 {
 		return l.Type
 	}
 	return l.Typ[i]
@@ -195,7 +232,7 @@ func (l *Lists) TypeOf(i uint32) uint16 {
 // NumberOf returns the number of an entry among parallel edges, and whether it leads to the owner
 // where the others lead from it.
 func (l *Lists) NumberOf(i uint32) (number uint32, back bool) {
-	if l.Num == nil {
+	if len(l.Num) == 0 {
 		return 0, false
 	}
 	return l.Num[i] >> 1, l.Num[i]&1 == 1
@@ -226,15 +263,16 @@ func Range(nbr []uint32, lo, hi, want uint32) (uint32, uint32) {
 
 // Bytes returns the memory that the lists take.
 func (l *Lists) Bytes() int64 {
-	return 4*int64(cap(l.Off)+cap(l.Nbr)+cap(l.Num)) + 2*int64(cap(l.Typ))
+	return 4*int64(cap(l.Off)+cap(l.Nbr)+cap(l.Num)+cap(l.Nodes)) + 2*int64(cap(l.Typ))
 }
 
 // Turn returns the lists of the other direction of edges that each calls its argument with, twice
 // and by ascending owner, as they are in lists. Their neighbors are first … end-1. typed says that
 // they have several types. It takes O(nodes + edges), and no more memory than the lists.
-func Turn(first, end uint32, typed bool, each func(edge func(owner, nbr uint32, typ uint16)) error,
+func Turn(ctx context.Context, first, end uint32, typed bool,
+	each func(edge func(owner, nbr uint32, typ uint16)) error,
 	grow func(int64) error) (*Lists, error) {
-	t := &Lists{First: first, End: end, Least: math.MaxUint32}
+	t := &Lists{First: first, End: end}
 	if err := grow(4 * (int64(end-first) + 1)); err != nil {
 		return nil, err
 	}
@@ -268,8 +306,7 @@ func Turn(first, end uint32, typed bool, each func(edge func(owner, nbr uint32, 
 	}
 	copy(t.Off[1:], t.Off[:len(t.Off)-1])
 	t.Off[0] = 0
-	t.sort()
-	return t, t.finish(grow)
+	return t, t.finish(ctx, grow)
 }
 
 // make makes room for edges.
@@ -277,51 +314,77 @@ func (l *Lists) make(edges uint64, typed bool, grow func(int64) error) error {
 	if edges > math.MaxUint32-2 {
 		return ErrTooMany
 	}
-	bytes := 4 * int64(edges)
-	if typed {
-		bytes += 2 * int64(edges)
-	}
-	if err := grow(bytes); err != nil {
+	if err := l.room(int(edges), typed, false, grow); err != nil {
 		return err
 	}
-	l.Nbr = make([]uint32, edges)
+	l.Nbr = l.Nbr[:edges]
 	if typed {
-		l.Typ = make([]uint16, edges)
+		l.Typ = l.Typ[:edges]
 	}
 	return nil
 }
 
+// room makes the capacity at least n entries.
+func (l *Lists) room(n int, typed, numbered bool, grow func(int64) error) error {
+	each, had := int64(4), int64(0)
+	if numbered {
+		each, had = each+4, 4*int64(cap(l.Num))
+	}
+	if typed {
+		each, had = each+2, had+2*int64(cap(l.Typ))
+	}
+	had += 4 * int64(cap(l.Nbr))
+	if n <= cap(l.Nbr) && (!typed || n <= cap(l.Typ)) && (!numbered || n <= cap(l.Num)) {
+		return nil
+	}
+	if err := grow(each * int64(n)); err != nil {
+		return err
+	}
+	l.Nbr = append(make([]uint32, 0, n), l.Nbr...)
+	if typed {
+		l.Typ = append(make([]uint16, 0, n), l.Typ...)
+	}
+	if numbered {
+		l.Num = append(make([]uint32, 0, n), l.Num...)
+	}
+	return grow(-had)
+}
+
 // Both returns lists of both directions: the entries of out, and those of in, which lead back. An
 // edge of a node with itself stands once. It takes O(nodes + edges).
-func Both(out, in *Lists, grow func(int64) error) (*Lists, error) {
-	b := &Lists{First: min(out.First, in.First), End: max(out.End, in.End), Type: out.Type,
-		Least: min(out.Least, in.Least), Most: max(out.Most, in.Most)}
-	n := len(out.Nbr) + len(in.Nbr)
-	if n > math.MaxUint32-2 {
-		return nil, ErrTooMany
-	}
-	typed := out.Typ != nil || in.Typ != nil || out.Type != in.Type
-	bytes := 4*(int64(b.End-b.First)+1) + 8*int64(n)
-	if typed {
-		bytes += 2 * int64(n)
-	}
-	if err := grow(bytes); err != nil {
+func Both(ctx context.Context, out, in *Lists, grow func(int64) error) (*Lists, error) {
+	b := &Lists{First: min(out.First, in.First), End: max(out.End, in.End), Type: out.Type}
+	if err := grow(4 * (int64(b.End-b.First) + 1)); err != nil {
 		return nil, err
 	}
 	b.Off = make([]uint32, b.End-b.First+1)
-	b.Nbr, b.Num = make([]uint32, 0, n), make([]uint32, 0, n)
-	if typed {
-		b.Typ = make([]uint16, 0, n)
+	return b, b.join(ctx, out, in, grow)
+}
+
+// join fills in the entries of both directions, once there is room for where lists end.
+func (b *Lists) join(ctx context.Context, out, in *Lists, grow func(int64) error) error {
+	n := len(out.Nbr) + len(in.Nbr)
+	if n > math.MaxUint32-2 {
+		return ErrTooMany
 	}
-	for v := b.First; v < b.End; v++ {
-		b.merge(v, out, in)
-		b.Off[v-b.First+1] = uint32(len(b.Nbr))
+	typed := len(out.Typ)+len(in.Typ) > 0 || out.Type != in.Type
+	if err := b.room(n, typed, true, grow); err != nil {
+		return err
 	}
-	return b, b.finish(grow)
+	b.Nbr, b.Num, b.Typ = b.Nbr[:0], b.Num[:0], b.Typ[:0]
+	var steps pace.Steps
+	for i := range len(b.Off) - 1 {
+		b.merge(b.owner(i), out, in, typed)
+		b.Off[i+1] = uint32(len(b.Nbr))
+		if err := steps.Took(ctx, 1+int(b.Off[i+1]-b.Off[i])); err != nil {
+			return err
+		}
+	}
+	return b.finish(ctx, grow)
 }
 
 // merge appends the entries of a node.
-func (b *Lists) merge(v uint32, out, in *Lists) {
+func (b *Lists) merge(v uint32, out, in *Lists, typed bool) {
 	o, oEnd := out.Of(v)
 	i, iEnd := in.Of(v)
 	for o < oEnd || i < iEnd {
@@ -331,20 +394,20 @@ func (b *Lists) merge(v uint32, out, in *Lists) {
 		}
 		if i == iEnd || o < oEnd && (out.Nbr[o] < in.Nbr[i] ||
 			out.Nbr[o] == in.Nbr[i] && out.TypeOf(o) <= in.TypeOf(i)) {
-			b.take(out, o, 0)
+			b.take(out, o, 0, typed)
 			o++
 		} else {
-			b.take(in, i, 1)
+			b.take(in, i, 1, typed)
 			i++
 		}
 	}
 }
 
-func (b *Lists) take(from *Lists, i, back uint32) {
+func (b *Lists) take(from *Lists, i, back uint32, typed bool) {
 	n, _ := from.NumberOf(i)
 	b.Nbr = append(b.Nbr, from.Nbr[i])
 	b.Num = append(b.Num, n<<1|back)
-	if b.Typ != nil {
+	if typed {
 		b.Typ = append(b.Typ, from.TypeOf(i))
 	}
 }

@@ -32,7 +32,7 @@ func lists(t *testing.T, edges []edge, nodes uint32, in bool) *Lists {
 			t.Fatal(err)
 		}
 	}
-	l, err := b.Lists()
+	l, err := b.Lists(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestLists(t *testing.T) {
 			edges = append(edges, edge{r.Uint32N(nodes), r.Uint32N(nodes), uint16(r.IntN(3))})
 		}
 		out, in := lists(t, edges, nodes, false), lists(t, edges, nodes, true)
-		turned, err := Turn(0, nodes, true, out.each, free)
+		turned, err := Turn(t.Context(), 0, nodes, true, out.each, free)
 		if err != nil || !slices.Equal(turned.all(), in.all()) {
 			t.Fatalf("turned %v, %v; want %v", turned.all(), err, in.all())
 		}
@@ -82,7 +82,7 @@ func TestLists(t *testing.T) {
 			(turned.Least != in.Least || turned.Most != in.Most) {
 			t.Fatalf("%v: turned %+v, in %+v", edges, turned, in)
 		}
-		both, err := Both(out, in, free)
+		both, err := Both(t.Context(), out, in, free)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"gdb/shell/cypher/vector"
 )
 
-// batchRows is how many rows operators hand on at once.
+// batchRows is how many rows operators hand on at once, unless they read lists.
 const batchRows = 2048
 
 // batch is rows of matches: the nodes and entries that are still wanted of each, and how often each
@@ -77,5 +77,6 @@ func (b *batch) rel(i, row int) value.Rel {
 // identity returns what tells a relationship of a row from others.
 func (b *batch) identity(i, row int) identity {
 	r := b.p.rels[i]
-	return r.identityOf(b.ents[i][row], b.nodes[r.owner][row], b.src.Undirected())
+	return r.identityOf(b.ents[i][row], b.nodes[r.owner][row], b.nodes[r.other()][row],
+		b.src.Undirected())
 }

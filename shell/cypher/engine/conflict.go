@@ -55,7 +55,7 @@ func (p *pattern) distinct(a, b int) bool {
 
 // loopless reports whether no edge of the relationship joins a node with itself.
 func (r *rel) loopless() bool {
-	return r.lists != nil && !r.lists.Loops
+	return r.outline != nil && !r.outline.Loops
 }
 
 // identity is what tells relationships apart.
@@ -65,12 +65,17 @@ type identity struct {
 	number   uint32
 }
 
-// identityOf returns the identity of an entry of the list of owner.
-func (r *rel) identityOf(entry, owner uint32, undirected bool) identity {
-	l := r.lists
-	id := identity{from: owner, to: l.Nbr[entry], typ: l.TypeOf(entry)}
+// identityOf returns the identity of an entry of the list of owner: its place, or its code if lists
+// are not in memory.
+func (r *rel) identityOf(entry, owner, other uint32, undirected bool) identity {
+	id := identity{from: owner, to: other}
 	var back bool
-	id.number, back = l.NumberOf(entry)
+	if l := r.lists; l == nil {
+		id.typ, id.number, back = r.outline.Decode(entry)
+	} else {
+		id.typ = l.TypeOf(entry)
+		id.number, back = l.NumberOf(entry)
+	}
 	if r.side == ast.In || back {
 		id.from, id.to = id.to, id.from
 	}

@@ -38,7 +38,9 @@ func (e *eliminator) next(env *vector.Env) (int, error) {
 	var found, twin *factor
 	for v, n := range e.p.nodes {
 		e.found, e.twin = &factor{node: v, parts: e.of[v]}, nil
-		if n.gone || n.needed || n.anchored || n.bound || e.fixed[v] || !e.fits(v) {
+		// What hangs at a node of a list that is read would have to be read for each.
+		if n.gone || n.needed || n.anchored || n.bound || e.fixed[v] ||
+			e.reads && len(e.of[v]) > 0 || !e.fits(v) {
 			continue
 		}
 		s, err := n.size(env)
@@ -63,7 +65,7 @@ func (e *eliminator) fits(v int) bool {
 		if r.from != v && r.to != v {
 			continue
 		}
-		if r.needed {
+		if r.needed || !e.follows(r, r.from+r.to-v) {
 			return false
 		}
 		if !e.p.nodes[r.from+r.to-v].gone {
@@ -88,7 +90,7 @@ func (e *eliminator) fits(v int) bool {
 	}
 	if len(f.legs) > 1 {
 		return len(f.used) == 0 && (len(f.unlike) == 0 || !slices.ContainsFunc(f.legs,
-			func(r *rel) bool { return r.lists.Multi }))
+			func(r *rel) bool { return r.outline.Multi }))
 	}
 	return len(f.used) == 0 || len(f.minus) == 0
 }

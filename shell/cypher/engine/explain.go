@@ -44,9 +44,11 @@ func (pl *plan) explain() (out []Step) {
 		if len(by) > 0 {
 			detail = strings.Join(by, ", ")
 		}
+		detail += pl.onFile(s.legs)
 		out = append(out, Step{name, detail, s.rows, s.found.Load})
 		for _, f := range s.factors {
-			out = append(out, Step{"count", pl.p.counted(f), s.rows, s.out.Load})
+			detail := pl.p.counted(f) + pl.onFile(f.legs)
+			out = append(out, Step{"count", detail, s.rows, s.out.Load})
 		}
 	}
 	if in := pl.p.in; in != nil && in.optional {

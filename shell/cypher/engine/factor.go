@@ -33,11 +33,11 @@ type factor struct {
 // set, counts that take more than a look at a degree are kept, as long as there is memory.
 func (f *factor) settle(p *pattern, src Source, keep bool) {
 	n := p.nodes[f.node]
-	l := f.legs[0].lists
+	l := f.legs[0].outline
 	f.trivial = len(f.parts) == 0 && n.check == nil &&
-		(len(l.Nbr) == 0 || n.set.Covers(l.Least, l.Most))
+		(l.Entries == 0 || n.set.Covers(l.Least, l.Most))
 	f.multi = slices.ContainsFunc(append(slices.Clone(f.legs), f.minus...), func(r *rel) bool {
-		return r.lists.Multi
+		return r.outline.Multi
 	})
 	for _, part := range f.parts {
 		part.settle(p, src, keep)
@@ -56,6 +56,7 @@ func (f *factor) settle(p *pattern, src Source, keep bool) {
 type counter struct {
 	p      *pattern
 	env    *vector.Env
+	lists  workerLists
 	nodes  uint64 // of the graph
 	marks  map[*factor]*mark
 	zs     []uint32 // scratch
@@ -96,7 +97,7 @@ func (c *counter) one(f *factor, v uint32) (n int64, err error) {
 			return n - 1, nil
 		}
 	}
-	l := f.legs[0].lists
+	l := c.lists[f.legs[0].id]
 	lo, hi := l.Of(v)
 	switch {
 	case f.trivial:
@@ -217,14 +218,14 @@ func (f *factor) end(q *rel, b *batch, row int) (uint32, bool) {
 func (c *counter) times(f *factor, b *batch, row int, z uint32, most int64) (int64, error) {
 	n := int64(1)
 	for _, r := range f.legs {
-		lo, hi := r.lists.Find(b.nodes[r.owner][row], z)
+		lo, hi := c.lists[r.id].Find(b.nodes[r.owner][row], z)
 		n *= int64(hi - lo)
 	}
 	if n == 0 {
 		return 0, nil
 	}
 	for _, r := range f.minus {
-		if lo, hi := r.lists.Find(b.nodes[r.owner][row], z); lo < hi {
+		if lo, hi := c.lists[r.id].Find(b.nodes[r.owner][row], z); lo < hi {
 			return 0, nil
 		}
 	}
@@ -238,7 +239,9 @@ func (c *counter) times(f *factor, b *batch, row int, z uint32, most int64) (int
 // joined counts what is in the lists of all legs and in none of minus.
 func (c *counter) joined(f *factor, b *batch, row int) (n int64, err error) {
 	m := c.markOf(f)
-	spans := func(rels []*rel, i int) span { return rels[i].span(b.nodes[rels[i].owner][row]) }
+	spans := func(rels []*rel, i int) span {
+		return c.lists.span(rels[i], b.nodes[rels[i].owner][row])
+	}
 	a := spans(f.legs, 0)
 	simple := f.trivial && !f.multi
 	if simple && len(f.legs) == 2 && len(f.minus) == 0 {

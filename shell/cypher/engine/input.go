@@ -255,7 +255,7 @@ func (pl *plan) sinks(env *vector.Env, next sink) sink {
 	if in := pl.p.in; in != nil && in.optional {
 		next = &outer{pl, in.parts(), next}
 	}
-	return &filtered{pl, env, next, make([]bool, batchRows)}
+	return &filtered{pl, env, next, make([]bool, pl.most)}
 }
 
 func (o *outer) take(part int, b *batch) error {

@@ -30,6 +30,12 @@ func (m *mark) set(s span) {
 	m.node, m.held = s.node, s.nbr
 }
 
+// forget unmarks, before the memory of the list is used for another.
+func (m *mark) forget() {
+	m.set(span{})
+	m.held = nil
+}
+
 // seekCost is what a step of a binary search costs beside a look at a bit.
 const seekCost = 2
 

@@ -55,19 +55,15 @@ type rel struct {
 	outer      bool
 	// owner is the node in whose lists it is looked for, and side their direction, seen from there.
 	// It is set when a plan says from which end the relationship is followed.
-	owner int
-	side  ast.Direction
-	lists *adjacency.Lists
+	owner   int
+	side    ast.Direction
+	outline *adjacency.Outline
+	lists   *adjacency.Lists // nil if they are read for the rows of each batch
+	id      int              // of the lists of a worker
 }
 
 // other returns the end that is not the owner.
 func (r *rel) other() int { return r.from + r.to - r.owner }
-
-// span returns the list of the owner.
-func (r *rel) span(owner uint32) span {
-	lo, hi := r.lists.Of(owner)
-	return span{r.lists.Nbr[lo:hi], owner}
-}
 
 // condition is a part of WHERE.
 type condition struct {

@@ -35,6 +35,11 @@ type plan struct {
 	p     *pattern
 	src   Source
 	steps []*step
+	// reads says that lists are read for the rows of each batch, room is the memory for those of a
+	// relationship, and most is how many a batch has at most.
+	reads bool
+	room  int64
+	most  int
 }
 
 // resolve finds out which nodes variables may be. It returns false if the source cannot tell.
@@ -123,27 +128,65 @@ func (n *node) size(env *vector.Env) (float64, error) {
 	return size * share, err
 }
 
-// load gets the lists of a relationship as it is followed from owner; false if there is no memory.
-func (pl *plan) load(ctx context.Context, r *rel, owner int) (bool, error) {
-	r.owner, r.side = owner, ast.Out
+// sideOf returns the direction of the lists in which owner has a relationship.
+func (pl *plan) sideOf(r *rel, owner int) ast.Direction {
 	switch {
 	case r.undirected || pl.src.Undirected():
-		r.side = ast.Both
+		return ast.Both
 	case owner == r.to:
-		r.side = ast.In
+		return ast.In
+	}
+	return ast.Out
+}
+
+// follows reports whether a relationship can be followed from owner.
+func (pl *plan) follows(r *rel, owner int) bool {
+	return !pl.reads || pl.src.Outline(pl.sideOf(r, owner), r.types) != nil
+}
+
+// load gets the lists of a relationship as it is followed from owner; false if there is no memory.
+func (pl *plan) load(ctx context.Context, r *rel, owner int) (bool, error) {
+	r.owner, r.side = owner, pl.sideOf(r, owner)
+	if pl.reads {
+		r.outline, r.lists = pl.src.Outline(r.side, r.types), nil
+		return r.outline != nil, nil
 	}
 	var err error
-	r.lists, err = pl.src.Lists(ctx, r.side, r.types)
+	if r.lists, err = pl.src.Lists(ctx, r.side, r.types); r.lists != nil {
+		r.outline = &r.lists.Outline
+	}
 	return r.lists != nil, err
 }
 
-// makePlan plans a pattern; nil if the source has no memory for its lists.
+// makePlan plans a pattern; nil if the source cannot read what it takes. Lists are in memory if the
+// source says so, by what a plan that reads them would do.
 func makePlan(ctx context.Context, p *pattern, env *vector.Env, src Source) (*plan, error) {
-	pl := &plan{p: p, src: src}
 	ok, err := p.resolve(ctx, env, src)
 	if !ok || err != nil {
 		return nil, err
 	}
+	reading, err := planWith(ctx, p, env, src, true)
+	if err != nil && !errors.Is(err, errOuter) {
+		return nil, err
+	}
+	if reading != nil && !src.InMemory(reading.wants(), reading.lists()) {
+		return reading, reading.sizes()
+	}
+	pl, err := planWith(ctx, p, env, src, false)
+	if pl != nil || err != nil || reading == nil {
+		return pl, err
+	}
+	if reading, err = planWith(ctx, p, env, src, true); err != nil { // there is no memory
+		return nil, err
+	}
+	return reading, reading.sizes()
+}
+
+// planWith plans a pattern with lists in memory, or with those that are read; nil if they cannot
+// be.
+func planWith(ctx context.Context, p *pattern, env *vector.Env, src Source,
+	reads bool) (*plan, error) {
+	pl := &plan{p: p, src: src, reads: reads, most: batchRows}
 	for _, r := range p.rels { // to know how long lists are, and whether edges are loops
 		if ok, err := pl.load(ctx, r, r.to); !ok || err != nil {
 			return nil, err
@@ -161,6 +204,9 @@ func makePlan(ctx context.Context, p *pattern, env *vector.Env, src Source) (*pl
 	factors, err := pl.cheapest(ctx, env)
 	if err != nil || factors == nil || pl.steps == nil {
 		return nil, err
+	}
+	for i, r := range pl.rels() {
+		r.id = i
 	}
 	pl.place(factors)
 	pl.live()
@@ -224,7 +270,7 @@ func (pl *plan) shortest(rels []*rel) float64 {
 	least := math.Inf(1)
 	for _, r := range rels {
 		ends := math.Max(1, float64(pl.p.nodes[r.owner].set.Len()))
-		least = math.Min(least, float64(len(r.lists.Nbr))/ends)
+		least = math.Min(least, float64(r.outline.Entries)/ends)
 	}
 	return least
 }
@@ -323,9 +369,12 @@ func (pl *plan) extend(bound []int, v int, rows float64, sizes []float64) (out, 
 			from = r.to
 		}
 		if (r.from == v || r.to == v) && slices.Contains(bound, from) {
+			if !pl.follows(r, from) {
+				return math.Inf(1), 0
+			}
 			// Edges are spread evenly over the nodes at both ends.
 			ends := math.Max(1, float64(pl.p.nodes[from].set.Len()))
-			each := float64(len(r.lists.Nbr)) / ends
+			each := float64(r.outline.Entries) / ends
 			out *= math.Min(1, each/all)
 			shortest = math.Min(shortest, each)
 			linked = true
@@ -379,7 +428,7 @@ func (pl *plan) place(factors []*factor) {
 		}
 	}
 	// A search that begins at few nodes counts what it meets, and keeps nothing.
-	keep := pl.p.in == nil && !pl.p.nodes[pl.steps[0].node].anchored
+	keep := pl.p.in == nil && !pl.p.nodes[pl.steps[0].node].anchored && !pl.reads
 	for _, f := range factors {
 		f.settle(pl.p, pl.src, keep)
 		slices.SortStableFunc(f.legs, func(a, b *rel) int { return at[a.owner] - at[b.owner] })
@@ -437,7 +486,7 @@ func (pl *plan) live() {
 			for _, i := range c {
 				r := pl.p.rels[i]
 				nodes[r.from], nodes[r.to] = true, true
-				told = told || r.lists.Num != nil || r.lists.Typ != nil
+				told = told || r.outline.Told
 			}
 			if told {
 				rels[c[0]], rels[c[1]] = true, true

@@ -212,7 +212,7 @@ func (r *ranking) run(ctx context.Context) error {
 	err := r.plan.run(ctx, r.env, r.src.Threads(), func() sink {
 		if next == len(r.all) {
 			r.all = append(r.all, &first{projection: r.of, env: r.env, n: r.n,
-				keep: make([]bool, batchRows)})
+				keep: make([]bool, r.most)})
 		}
 		f := r.all[next]
 		f.base = r.base

@@ -11,7 +11,7 @@ import (
 // noEntry is the entry of a node that a search begins at, and of a relationship that is null.
 const noEntry = ^uint32(0)
 
-// Reach searches in breadth over lists in memory. It is false without memory for these. It takes 9
+// Reach searches in breadth over lists. It is false if the source cannot read these. It takes 9
 // bytes a node.
 func (e *Engine) Reach(ctx context.Context, q plain.Search, yield func(node int64, hops int,
 	path func() []value.Rel) error) (bool, error) {
@@ -21,8 +21,8 @@ func (e *Engine) Reach(ctx context.Context, q plain.Search, yield func(node int6
 	}
 	all := everything(src.Nodes())
 	r := &rel{types: src.Types(q.Types, all, all), side: dir}
-	var err error
-	if r.lists, err = src.Lists(ctx, dir, r.types); r.lists == nil || err != nil {
+	pl := &plan{p: &pattern{rels: []*rel{r}}, src: src}
+	if ok, err := pl.reach(ctx, r); !ok || err != nil {
 		return false, err
 	}
 	nodes := int64(src.Nodes())
@@ -31,8 +31,24 @@ func (e *Engine) Reach(ctx context.Context, q plain.Search, yield func(node int6
 	}
 	defer src.Grow(-9 * nodes)
 	s := &search{r: r, src: src, by: make([]uint32, nodes), up: make([]uint32, nodes),
-		seen: make([]bool, nodes)}
+		seen: make([]bool, nodes), w: &worker{plan: pl, ctx: ctx, lists: pl.workerLists()}}
+	defer s.w.release()
 	return true, s.run(ctx, q, yield)
+}
+
+// reach gets the lists of a relationship that a search follows; false if there are none to read.
+func (pl *plan) reach(ctx context.Context, r *rel) (bool, error) {
+	r.outline = pl.src.Outline(r.side, r.types)
+	pl.reads = r.outline != nil && !pl.src.InMemory([]Want{r.want()}, float64(pl.src.Nodes()))
+	if pl.reads {
+		return true, pl.sizes()
+	}
+	var err error
+	if r.lists, err = pl.src.Lists(ctx, r.side, r.types); r.lists == nil && err == nil {
+		pl.reads = r.outline != nil
+		return pl.reads, pl.sizes()
+	}
+	return r.lists != nil, err
 }
 
 // search is a search in breadth.
@@ -41,6 +57,7 @@ type search struct {
 	src    Source
 	by, up []uint32 // the entry that led to a node, and the node before it
 	seen   []bool
+	w      *worker
 }
 
 func (s *search) run(ctx context.Context, q plain.Search,
@@ -64,36 +81,64 @@ func (s *search) run(ctx context.Context, q plain.Search,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		level = s.next(level, target)
+		var err error
+		if level, err = s.next(level, target); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // next returns the nodes that are one hop farther, or only the target if it is one.
-func (s *search) next(level []uint32, target int64) (out []uint32) {
-	l := s.r.lists
-	for _, v := range level {
+func (s *search) next(level []uint32, target int64) (out []uint32, err error) {
+	for at := 0; at < len(level); at += batchRows {
+		part := level[at:min(at+batchRows, len(level))]
+		rows := &batch{n: len(part), nodes: [][]uint32{part}}
+		err := s.w.with(s.w.p.rels, nil, rows, func(from, to int) error {
+			return s.hop(part[from:to], target, &out)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 0 && int64(out[len(out)-1]) == target {
+			return out[len(out)-1:], nil
+		}
+	}
+	return out, nil
+}
+
+// hop appends the neighbors of some nodes that were not seen, the target as the last if it is one.
+func (s *search) hop(part []uint32, target int64, out *[]uint32) error {
+	if len(*out) > 0 && int64((*out)[len(*out)-1]) == target {
+		return nil
+	}
+	l := s.w.lists[s.r.id]
+	for _, v := range part {
 		lo, hi := l.Of(v)
 		for i := lo; i < hi; i++ {
 			u := l.Nbr[i]
 			if s.seen[u] {
 				continue
 			}
-			s.seen[u], s.by[u], s.up[u] = true, i, v
-			if int64(u) == target {
-				return []uint32{u}
+			by, err := s.r.entry(l, i)
+			if err != nil {
+				return err
 			}
-			out = append(out, u)
+			s.seen[u], s.by[u], s.up[u] = true, by, v
+			*out = append(*out, u)
+			if int64(u) == target {
+				return nil
+			}
 		}
 	}
-	return out
+	return nil
 }
 
 // path returns the relationships that lead to a node.
 func (s *search) path(v uint32, hops int) []value.Rel {
 	out := make([]value.Rel, hops)
 	for i := hops - 1; i >= 0; i-- {
-		id := s.r.identityOf(s.by[v], s.up[v], s.src.Undirected())
+		id := s.r.identityOf(s.by[v], s.up[v], v, s.src.Undirected())
 		out[i] = s.src.Rel(id.from, id.to, id.typ, id.number)
 		v = s.up[v]
 	}

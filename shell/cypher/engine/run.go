@@ -33,6 +33,7 @@ func (pl *plan) run(ctx context.Context, env *vector.Env, threads int, newSink f
 	var wait sync.WaitGroup
 	for range min(max(threads, 1), max(len(parts), 1)) {
 		w := pl.newWorker(ctx, env, newSink())
+		defer w.release()
 		wait.Go(func() {
 			defer bug.Catch()
 			for {
@@ -62,6 +63,10 @@ func (pl *plan) parts() []Range {
 		all := everything(uint64(len(n.anchor)))
 		return all.split(morselRows)
 	}
+	if pl.reads {
+		most := max(morselNodes, n.set.Len()/(4*max(pl.src.Threads(), 1)))
+		return n.set.split(uint32(min(most, pl.most)))
+	}
 	return n.set.split(morselNodes)
 }
 
@@ -78,6 +83,9 @@ type worker struct {
 	found  [][]uint32 // the new node of each step's rows
 	ents   [][][]uint32
 	marks  []*mark
+	lists  workerLists
+	owners []uint32 // scratch
+	held   int64    // memory that is counted
 	count  *counter
 	keep   []bool
 	common []uint32
@@ -85,13 +93,14 @@ type worker struct {
 }
 
 func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker {
-	w := &worker{plan: pl, ctx: ctx, env: env, sink: s, keep: make([]bool, batchRows),
-		at:    make([]uint32, len(pl.p.rels)),
-		count: &counter{p: pl.p, env: env, nodes: pl.src.Nodes(), marks: map[*factor]*mark{}}}
+	w := &worker{plan: pl, ctx: ctx, env: env, sink: s, keep: make([]bool, pl.most),
+		at: make([]uint32, len(pl.p.rels)), lists: pl.workerLists()}
+	w.count = &counter{p: pl.p, env: env, lists: w.lists, nodes: pl.src.Nodes(),
+		marks: map[*factor]*mark{}}
 	for _, st := range pl.steps {
 		w.outs = append(w.outs, pl.newBatch(st))
-		w.from = append(w.from, make([]int32, 0, batchRows))
-		w.found = append(w.found, make([]uint32, 0, batchRows))
+		w.from = append(w.from, make([]int32, 0, pl.most))
+		w.found = append(w.found, make([]uint32, 0, pl.most))
 		w.ents = append(w.ents, make([][]uint32, len(st.legs)))
 		w.marks = append(w.marks, &mark{bits: make([]uint64, pl.markWords(st))})
 	}
@@ -101,15 +110,15 @@ func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker 
 // newBatch returns a batch for what a step keeps.
 func (pl *plan) newBatch(s *step) *batch {
 	b := &batch{p: pl.p, src: pl.src, nodes: make([][]uint32, len(pl.p.nodes)),
-		ents: make([][]uint32, len(pl.p.rels)), times: make([]int64, batchRows)}
+		ents: make([][]uint32, len(pl.p.rels)), times: make([]int64, pl.most)}
 	for _, i := range s.keepNodes {
-		b.nodes[i] = make([]uint32, batchRows)
+		b.nodes[i] = make([]uint32, pl.most)
 	}
 	for _, i := range s.keepRels {
-		b.ents[i] = make([]uint32, batchRows)
+		b.ents[i] = make([]uint32, pl.most)
 	}
 	if pl.p.in != nil {
-		b.row = make([]uint32, batchRows)
+		b.row = make([]uint32, pl.most)
 	}
 	return b
 }
@@ -170,7 +179,7 @@ func (w *worker) try(k int, in *batch, row int, v uint32) error {
 func (w *worker) add(k int, in *batch, row int, v uint32) error {
 	w.from[k] = append(w.from[k], int32(row))
 	w.found[k] = append(w.found[k], v)
-	if len(w.found[k]) == batchRows {
+	if len(w.found[k]) == w.most {
 		return w.flush(k, in)
 	}
 	return nil
@@ -185,25 +194,34 @@ func (w *worker) extend(k int, in *batch) error {
 		return err
 	}
 	s := w.steps[k]
-	for row := range in.n {
-		var err error
-		switch {
-		case s.node < 0:
-			err = w.combine(k, in, row, vector.NoNode, 0)
-		case len(s.legs) == 0 && w.p.nodes[s.node].by != nil:
-			err = w.look(k, in, row)
-		case len(s.legs) == 0:
-			err = w.all(k, in, row)
-		case len(s.legs) == 1:
-			err = w.hop(k, in, row)
-		default:
-			err = w.close(k, in, row)
+	err := w.with(s.legs, w.marks[k], in, func(from, to int) error {
+		for row := from; row < to; row++ {
+			if err := w.one(k, in, row); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return w.flush(k, in)
+}
+
+// one finds the values of the node of step k for a row.
+func (w *worker) one(k int, in *batch, row int) error {
+	s := w.steps[k]
+	switch {
+	case s.node < 0:
+		return w.combine(k, in, row, vector.NoNode, 0)
+	case len(s.legs) == 0 && w.p.nodes[s.node].by != nil:
+		return w.look(k, in, row)
+	case len(s.legs) == 0:
+		return w.all(k, in, row)
+	case len(s.legs) == 1:
+		return w.hop(k, in, row)
+	}
+	return w.close(k, in, row)
 }
 
 // all takes all values that the node may have.
@@ -224,13 +242,13 @@ func (w *worker) all(k int, in *batch, row int) error {
 func (w *worker) hop(k int, in *batch, row int) error {
 	s := w.steps[k]
 	r := s.legs[0]
-	l := r.lists
+	l := w.lists[r.id]
 	lo, hi := l.Of(in.nodes[r.owner][row])
 	if lo == hi {
 		return nil
 	}
 	n := w.p.nodes[s.node]
-	all := n.check == nil && !n.anchored && n.set.Covers(l.Least, l.Most)
+	all := n.check == nil && !n.anchored && n.set.Covers(r.outline.Least, r.outline.Most)
 	entries := s.entries[0]
 	for i := lo; i < hi; i++ {
 		v := l.Nbr[i]
@@ -242,7 +260,9 @@ func (w *worker) hop(k int, in *batch, row int) error {
 			}
 		}
 		if entries {
-			w.ents[k][0] = append(w.ents[k][0], i)
+			if err := w.entry(k, 0, i); err != nil {
+				return err
+			}
 		}
 		if err := w.add(k, in, row, v); err != nil {
 			return err
@@ -254,7 +274,7 @@ func (w *worker) hop(k int, in *batch, row int) error {
 // close takes the nodes that are in the lists of all legs.
 func (w *worker) close(k int, in *batch, row int) error {
 	s := w.steps[k]
-	spans := func(i int) span { return s.legs[i].span(in.nodes[s.legs[i].owner][row]) }
+	spans := func(i int) span { return w.lists.span(s.legs[i], in.nodes[s.legs[i].owner][row]) }
 	w.common = w.marks[k].intersect(spans(0), spans(1), w.common[:0])
 	n := w.p.nodes[s.node]
 	for _, v := range w.common {
@@ -277,7 +297,9 @@ func (w *worker) combine(k int, in *batch, row int, v uint32, i int) error {
 	if i == len(s.legs) {
 		for j := range s.legs {
 			if s.entries[j] {
-				w.ents[k][j] = append(w.ents[k][j], w.at[j])
+				if err := w.entry(k, j, w.at[j]); err != nil {
+					return err
+				}
 			}
 		}
 		return w.add(k, in, row, v)
@@ -286,7 +308,7 @@ func (w *worker) combine(k int, in *batch, row int, v uint32, i int) error {
 	if s.node < 0 {
 		to = in.nodes[s.legs[i].other()][row]
 	}
-	lo, hi := s.legs[i].lists.Find(in.nodes[s.legs[i].owner][row], to)
+	lo, hi := w.lists[s.legs[i].id].Find(in.nodes[s.legs[i].owner][row], to)
 	for e := lo; e < hi; e++ {
 		w.at[i] = e
 		if err := w.combine(k, in, row, v, i+1); err != nil {
@@ -369,7 +391,18 @@ func (w *worker) drop(s *step, b *batch) error {
 	}
 	s.found.Add(int64(b.n))
 	for _, f := range s.factors {
-		for i := range b.n {
+		if err := w.multiply(f, b); err != nil {
+			return err
+		}
+		b.compact(w.keep)
+	}
+	return nil
+}
+
+// multiply multiplies rows with a factor, and keeps those that it does not make 0.
+func (w *worker) multiply(f *factor, b *batch) error {
+	return w.with(f.reads(), w.count.marks[f], b, func(from, to int) error {
+		for i := from; i < to; i++ {
 			n, err := w.count.count(f, b, i)
 			if err == nil {
 				b.times[i], err = multiply(b.times[i], n)
@@ -379,9 +412,8 @@ func (w *worker) drop(s *step, b *batch) error {
 			}
 			w.keep[i] = n > 0
 		}
-		b.compact(w.keep)
-	}
-	return nil
+		return nil
+	})
 }
 
 // errMany says that a count does not fit.
@@ -420,9 +452,16 @@ func (w *worker) ends(i int, b *batch, row int) Range {
 func (w *worker) filter(c *condition, b *batch) error {
 	switch {
 	case c.edge != nil:
-		for i := range b.n {
-			lo, hi := c.edge.lists.Find(b.nodes[c.edge.owner][i], b.nodes[c.edge.other()][i])
-			w.keep[i] = (lo < hi) != c.not
+		l := w.lists[c.edge.id]
+		err := w.with([]*rel{c.edge}, nil, b, func(from, to int) error {
+			for i := from; i < to; i++ {
+				lo, hi := l.Find(b.nodes[c.edge.owner][i], b.nodes[c.edge.other()][i])
+				w.keep[i] = (lo < hi) != c.not
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	case c.unequal:
 		x, y := b.nodes[c.nodes[0]], b.nodes[c.nodes[1]]

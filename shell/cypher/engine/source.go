@@ -13,6 +13,12 @@ import (
 	"gdb/shell/cypher/vector"
 )
 
+// Want names lists: of a direction, of edges of some types, or of all if there are none.
+type Want struct {
+	Dir   ast.Direction
+	Types []string
+}
+
 // Source is a graph as the engine reads it. Its nodes are 0 … Nodes-1. Other methods than those of
 // value.Entities may be called from several goroutines.
 type Source interface {
@@ -33,9 +39,19 @@ type Source interface {
 	Unique(key string, of Set) bool
 	// Ends returns the nodes from which edges of some types may lead, and those to which.
 	Ends(types []string) (from, to Set)
-	// Lists returns the lists of a direction, of edges of some types, or of all if types is empty.
-	// They are nil if there is no memory for them.
+	// Outline returns what is known of lists without reading them, which have the edges of some
+	// types, or of all if types is empty; nil if Read cannot read them.
+	Outline(dir ast.Direction, types []string) *adjacency.Outline
+	// InMemory says whether a statement that follows about this many lists should have all that it
+	// may want in memory.
+	InMemory(wants []Want, lists float64) bool
+	// Lists returns lists in memory. They are nil if there is no room for them.
 	Lists(ctx context.Context, dir ast.Direction, types []string) (*adjacency.Lists, error)
+	// Read reads the lists of some nodes, which ascend, from where they are kept. If the lists of
+	// several nodes take more memory than room, in bytes, it returns a *mem.LimitError.
+	Read(ctx context.Context, w Want, nodes []uint32, into *adjacency.Lists, room int64) error
+	// Free returns how much memory statements may still take, in bytes.
+	Free() int64
 	// Rel returns a relationship: number tells it from others with the same ends and type.
 	Rel(from, to uint32, typ uint16, number uint32) value.Rel
 	// Property writes a property of nodes; false if that is to be read node by node.

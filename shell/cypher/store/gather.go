@@ -73,7 +73,7 @@ func (s *source) runs(ctx context.Context, nodes []uint32, key string) (out []ru
 			}
 			var known bool
 			if r.column, known = columns[of.First]; !known {
-				r.column, err = s.columnOf(ctx, of, key)
+				r.column, err = s.columnOf(ctx, of, key, len(nodes))
 				if err != nil || r.column == nil && !s.lacks(of, key) {
 					return nil, err
 				}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gdb/internal/mem"
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
@@ -294,10 +295,20 @@ func (s *store) typeName(t uint16) string {
 	return anyType
 }
 
-// types returns which types are wanted; nil for all, and false for none of the store's.
+// types returns which types are wanted; nil for all, and false for none of the store's. It warns of
+// those that are not there.
 func (s *store) types(names []string) (wanted map[uint16]bool, ok bool) {
+	wanted, missing := s.typeSet(names)
+	for _, name := range missing {
+		s.warnName("type of edges", name, s.relations)
+	}
+	return wanted, len(names) == 0 || len(missing) < len(names)
+}
+
+// typeSet returns the types that names are of, nil for all, and the names that are of none.
+func (s *store) typeSet(names []string) (wanted map[uint16]bool, missing []string) {
 	if len(names) == 0 {
-		return nil, true
+		return nil, nil
 	}
 	wanted = map[uint16]bool{}
 	for _, name := range names {
@@ -311,12 +322,10 @@ func (s *store) types(names []string) (wanted map[uint16]bool, ok bool) {
 			}
 		}
 		if !found {
-			s.warnName("type of edges", name, s.relations)
-			continue
+			missing = append(missing, name)
 		}
-		ok = true
 	}
-	return wanted, ok
+	return wanted, missing
 }
 
 // list returns the list of a node.
@@ -356,8 +365,10 @@ func (s *store) made(ctx context.Context, n layout.NodeID) (out []entry, err err
 			return nil, err
 		}
 		if s.out == nil {
-			return nil, fmt.Errorf("this store keeps no out-lists, and there is no memory to make "+
-				"them: raise --memory, or %s ingest --direction both", message.Program)
+			_, bytes := s.lists.listsBytes(ast.Out, nil)
+			return nil, fmt.Errorf("this store keeps no out-lists, and they take %s, of which %s "+
+				"are free: raise --memory, or %s ingest --direction both", mem.FormatSize(bytes),
+				mem.FormatSize(s.lists.Free()), message.Program)
 		}
 	}
 	lo, hi := s.out.Of(uint32(n))

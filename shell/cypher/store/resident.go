@@ -20,6 +20,7 @@ type resident struct {
 	text   string // string i is text[off[i]:off[i+1]]
 	off    []uint32
 	valid  []uint64 // as in columnfile.Values
+	dense  bool     // the integers are the numbers of the nodes, and not there
 }
 
 // kinds are the kinds of the types of columns.
@@ -27,13 +28,28 @@ var kinds = map[string]vector.Kind{columnfile.Int64: vector.Int, columnfile.Floa
 	columnfile.Bool: vector.Bool, columnfile.String: vector.String, columnfile.Date: vector.Date,
 	columnfile.Timestamp: vector.Timestamp}
 
+// columnShare is how many rows are read into memory in the time in which a row is read by itself.
+const columnShare = 256
+
+// few reports whether so few values of a column were asked for that it is not worth reading it into
+// memory. It counts these.
+func (s *source) few(name string, asked int, of kv.NodeTypeMeta) bool {
+	if s.g.Kept.Has(name) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[name] += uint64(asked)
+	return s.asked[name]*columnShare < of.Nodes
+}
+
 // resident returns a column in memory; nil if there is none for it.
 func (s *source) resident(ctx context.Context, m kv.TableColumn) (*resident, error) {
 	kind, ok := kinds[m.Type]
 	if !ok {
 		return nil, nil
 	}
-	v, err := s.keep("column "+m.Path, func(grow func(int64) error) (c any, err error) {
+	v, err := s.keep(columnName(m), func(grow func(int64) error) (c any, err error) {
 		r, err := columnfile.Open(ctx, s.g.Store, s.g.Dev, m, s.g.Budget)
 		if err != nil {
 			return nil, err
@@ -45,9 +61,17 @@ func (s *source) resident(ctx context.Context, m kv.TableColumn) (*resident, err
 	return c, err
 }
 
+// columnName and idsName are what columns and ids are called in graph.Kept.
+func columnName(m kv.TableColumn) string { return "column " + m.Path }
+
+func idsName(of kv.NodeTypeMeta) string { return "ids " + of.Name }
+
 // ids returns the external ids of the nodes of a type, if they are all integers, or all text.
 func (s *source) ids(ctx context.Context, of kv.NodeTypeMeta) (*resident, error) {
-	v, err := s.keep("ids "+of.Name, func(grow func(int64) error) (any, error) {
+	if s.g.DenseIDs() && len(s.meta.NodeTypes) == 0 {
+		return &resident{kind: vector.Int, dense: true}, nil
+	}
+	v, err := s.keep(idsName(of), func(grow func(int64) error) (any, error) {
 		return s.readIDs(ctx, of, grow)
 	})
 	c, _ := v.(*resident)
@@ -161,6 +185,10 @@ func (c *resident) gather(nodes []uint32, first uint32, nulls bool, out *vector.
 		}
 	default:
 		for _, v := range nodes {
+			if c.dense {
+				out.Ints = append(out.Ints, int64(v))
+				continue
+			}
 			out.Ints = append(out.Ints, c.ints[v-first])
 		}
 	}

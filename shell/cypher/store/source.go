@@ -3,21 +3,16 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
-	"gdb/layout/listfile"
 	"gdb/shell/cypher/adjacency"
-	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/engine"
 	"gdb/shell/cypher/value"
-	"gdb/shell/graph"
 )
 
 // source is a store as the engine reads it: lists and columns are in memory while they are used,
@@ -27,10 +22,13 @@ type source struct {
 	held *mem.Account // of the statement
 	mu   sync.Mutex
 	used map[string]bool // of graph.Kept
+	// asked counts the values of columns that were asked for before these are in memory.
+	asked map[string]uint64
 }
 
 func newSource(s *store, held *mem.Account) *source {
-	s.lists = &source{store: s, held: held, used: map[string]bool{}}
+	s.lists = &source{store: s, held: held, used: map[string]bool{},
+		asked: map[string]uint64{}}
 	return s.lists
 }
 
@@ -133,140 +131,6 @@ func (s *source) Find(ctx context.Context, labels []string, key string, v any) (
 	return nodes, ok, err
 }
 
-// Lists returns lists in memory; nil if there is none for them.
-func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (*adjacency.Lists,
-	error) {
-	wanted, ok := s.types(types)
-	if !ok {
-		return &adjacency.Lists{Off: []uint32{0}}, nil
-	}
-	if s.meta.Undirected {
-		dir = ast.In
-	}
-	sorted := slices.Sorted(slices.Values(types))
-	name := fmt.Sprintf("lists %d %s", dir, strings.Join(sorted, "|"))
-	v, err := s.keep(name, func(grow func(int64) error) (any, error) {
-		switch {
-		case dir == ast.Both:
-			return s.both(ctx, types, grow)
-		case dir == ast.Out && !s.g.HasDirection(layout.Out):
-			return s.turn(ctx, types, wanted, grow)
-		}
-		return s.read(ctx, dir, types, wanted, grow)
-	})
-	l, _ := v.(*adjacency.Lists)
-	if l == nil && err == nil {
-		s.x.Warn("the lists of edges do not fit in memory, and are read row by row, which takes " +
-			"long: give the statement more with --memory")
-	}
-	return l, err
-}
-
-// errShort says that the lists of which others are made do not fit.
-var errShort = &mem.LimitError{}
-
-func (s *source) both(ctx context.Context, types []string, grow func(int64) error) (any, error) {
-	out, err := s.Lists(ctx, ast.Out, types)
-	if err != nil {
-		return nil, err
-	}
-	in, err := s.Lists(ctx, ast.In, types)
-	if err != nil {
-		return nil, err
-	}
-	if out == nil || in == nil {
-		return nil, errShort
-	}
-	return adjacency.Both(out, in, grow)
-}
-
-// turn makes out-lists of the in-lists, in two passes over these.
-func (s *source) turn(ctx context.Context, types []string, wanted map[uint16]bool,
-	grow func(int64) error) (any, error) {
-	from, to := s.Ends(types)
-	first, end := span(from)
-	return adjacency.Turn(first, end, s.several(wanted),
-		func(edge func(owner, nbr uint32, typ uint16)) error {
-			return s.scan(ctx, layout.In, to, wanted, func(owner, nbr uint32, typ uint16) error {
-				edge(owner, nbr, typ)
-				return nil
-			})
-		}, grow)
-}
-
-// several reports whether edges of some relations, or of all for nil, have several types.
-func (s *source) several(wanted map[uint16]bool) bool {
-	return len(wanted) != 1 && len(s.meta.EdgeTypes) > 1
-}
-
-// span returns the first node of a set, and the one behind the last.
-func span(s engine.Set) (first, end uint32) {
-	if len(s.Ranges) == 0 {
-		return 0, 0
-	}
-	return s.Ranges[0].From, s.Ranges[len(s.Ranges)-1].End
-}
-
-// read reads the lists of a direction.
-func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
-	wanted map[uint16]bool, grow func(int64) error) (any, error) {
-	from, to := s.Ends(types)
-	d := layout.Out
-	if dir == ast.In {
-		d, from = layout.In, to
-	}
-	first, end := span(from)
-	b, err := adjacency.NewBuilder(first, end, s.several(wanted), grow)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.scan(ctx, d, from, wanted, b.Add); err != nil {
-		return nil, err
-	}
-	return b.Lists()
-}
-
-// scan calls fn with the entries of the wanted types in the lists of some nodes, in order.
-func (s *source) scan(ctx context.Context, d layout.Direction, of engine.Set,
-	wanted map[uint16]bool, fn func(owner, nbr uint32, typ uint16) error) error {
-	each := func(owner layout.NodeID, l *listfile.Lists, i int) error {
-		for k := l.Off[i]; k < l.Off[i+1]; k++ {
-			typ := uint16(0)
-			if len(l.Types) > 0 {
-				typ = l.Types[k]
-			}
-			if wanted != nil && !wanted[typ] {
-				continue
-			}
-			if err := fn(uint32(owner), uint32(l.Nbrs[k]), typ); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	first, end := span(of)
-	nodes := make([]layout.NodeID, 0, graph.NodeBatch)
-	for v := uint64(first); v < uint64(end); v += uint64(len(nodes)) {
-		nodes = nodes[:0]
-		for u := v; u < min(v+graph.NodeBatch, uint64(end)); u++ {
-			nodes = append(nodes, layout.NodeID(u))
-		}
-		err := s.g.EachList(ctx, d, nodes, graph.ListEntries,
-			func(part []layout.NodeID, l *listfile.Lists) (bool, error) {
-				for i, owner := range part {
-					if err := each(owner, l, i); err != nil {
-						return false, err
-					}
-				}
-				return true, ctx.Err()
-			})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Types returns the relations that names are of and that join nodes of two sets, by their own
 // names, of which each has one.
 func (s *source) Types(names []string, from, to engine.Set) (out []string) {
@@ -309,14 +173,22 @@ func (s *source) ofType(t int) engine.Set {
 	return whole(n.First, n.First+n.Nodes)
 }
 
-// columnOf returns a column of the nodes of a type in memory; nil if it is none, or does not fit.
-func (s *source) columnOf(ctx context.Context, of kv.NodeTypeMeta, key string) (*resident, error) {
+// columnOf returns a column of the nodes of a type in memory; nil if it is none, does not fit, or
+// too little of it is wanted.
+func (s *source) columnOf(ctx context.Context, of kv.NodeTypeMeta, key string,
+	wanted int) (*resident, error) {
 	for _, c := range of.Columns {
 		if c.Name == key {
+			if s.few(columnName(c), wanted, of) {
+				return nil, nil
+			}
 			return s.resident(ctx, c)
 		}
 	}
 	if of.IsID(key) && (s.meta.Typed() || len(s.meta.NodeTypes) == 0) {
+		if !s.g.DenseIDs() && s.few(idsName(of), wanted, of) {
+			return nil, nil
+		}
 		return s.ids(ctx, of)
 	}
 	return nil, nil

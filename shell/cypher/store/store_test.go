@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -237,5 +238,49 @@ func TestThreads(t *testing.T) {
 			}
 		}
 		runtime.GOMAXPROCS(before)
+	}
+}
+
+// TestFromFile holds that lists that do not fit in memory, and lists of few nodes, are read from
+// the file with the same answers. What begins with UNWIND is for the reference.
+func TestFromFile(t *testing.T) {
+	const note, few = "; lists of neighbors are read from the file", "UNWIND [1] AS one "
+	g := layouttest.Random(11, 20_000, 0)
+	g.EdgeTypes, g.Both = []string{"a", "b", "c"}, true
+	r := rand.New(rand.NewPCG(11, 0))
+	for i := range 200_000 {
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(r.IntN(20_000)),
+			Dst: layout.NodeID(r.IntN(20_000)), Type: uint16(i % 3)})
+	}
+	g.Edges = append(g.Edges, g.Edges[:2000]...)
+	st, read := layouttest.Build(t, vfs.NewMem(), "s", g), 0
+	for _, stmt := range []string{
+		"MATCH ()-->() RETURN count(*)",
+		"MATCH ()-[:a]->()<--() RETURN count(*)",
+		"MATCH (a)-->(b) WHERE a.id % 10 = 0 AND (b)-->(a) RETURN count(*)",
+		"MATCH (a)-[r]-(b) WHERE a.id % 20 = 0 RETURN b.id % 5 AS k, type(r) AS t, count(*) " +
+			"ORDER BY k, t",
+		few + "MATCH (n {id: 3})-->()-->(m) RETURN m.id % 3, count(*) AS c ORDER BY c",
+		few + "MATCH (a {id: 2})-[:a|b]-(b)-[r:c]-(c) WHERE c.id > b.id " +
+			"RETURN type(r), count(DISTINCT r), count(*)",
+		few + "MATCH (a {id: 3})-->(b)-->(c) WHERE NOT (a)-->(c) RETURN count(*)",
+		few + "MATCH (a {id: 77})-[r:b]->(b) RETURN b.id, type(r)",
+	} {
+		want, err := answer(t, st, 0, stmt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stmt, _ := strings.CutPrefix(stmt, few)
+		got, err := answer(t, st, 4<<20, stmt)
+		got, rest, noted := strings.Cut(got, note)
+		if noted {
+			read++
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %.300s %s, %v; want %.300s", stmt, got, rest, err, want)
+		}
+	}
+	if read < 2 {
+		t.Errorf("lists of %d statements are read from the file", read)
 	}
 }

@@ -248,7 +248,7 @@ func (s *statements) statement() string {
 }
 
 // TestEngine holds that the engine gives the answers of the reference, for random statements over
-// random graphs.
+// random graphs, with lists in memory, and with lists of which few are read at once.
 func TestEngine(t *testing.T) {
 	n, taken := 1500, 0
 	if testing.Short() {
@@ -261,7 +261,7 @@ func TestEngine(t *testing.T) {
 			g = randomGraph(r, 1+r.IntN(11), r.IntN(26))
 		}
 		text := (&statements{Rand: r}).statement()
-		if err := agree(g, text, &taken); err != nil {
+		if err := agree(g, text, int64(i%3*3), &taken); err != nil {
 			t.Errorf("%d: %s\n\t%v", i, text, err)
 		}
 	}
@@ -283,17 +283,19 @@ func TestMany(t *testing.T) {
 		"UNWIND range(1, 5000) AS u MATCH (a {i: u % 90})-->(b) RETURN u, b.i ORDER BY u DESC, " +
 			"b.i LIMIT 3000",
 	} {
-		taken := 0
-		if err := agree(g, text, &taken); err != nil || taken == 0 {
-			t.Errorf("%s: taken %d times, %v", text, taken, err)
+		for _, reads := range []int64{0, 100} {
+			taken := 0
+			if err := agree(g, text, reads, &taken); err != nil || taken == 0 {
+				t.Errorf("%s: taken %d times, %v", text, taken, err)
+			}
 		}
 	}
 }
 
 // agree returns an error if the engine gives other rows than the reference.
-func agree(g *memory, text string, taken *int) error {
+func agree(g *memory, text string, reads int64, taken *int) error {
 	want, _, wrong := answer(g, text, plain.Options{})
-	e := &engine.Engine{Source: newSource(g), Tell: func([]engine.Step) { *taken++ }}
+	e := &engine.Engine{Source: newSource(g, reads), Tell: func([]engine.Step) { *taken++ }}
 	got, _, err := answer(g, text, plain.Options{Engine: e})
 	if wrong != nil || err != nil {
 		if (wrong == nil) != (err == nil) {

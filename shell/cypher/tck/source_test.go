@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"gdb/internal/mem"
 	"gdb/shell/cypher/adjacency"
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/engine"
@@ -15,10 +16,12 @@ import (
 type source struct {
 	*memory
 	types []string
+	// reads is how many bytes of lists are read at once; 0 if lists are in memory.
+	reads int64
 }
 
-func newSource(g *memory) *source {
-	s := &source{memory: g}
+func newSource(g *memory, reads int64) *source {
+	s := &source{memory: g, reads: reads}
 	for _, r := range g.rels {
 		if r.Type != "" {
 			s.types = append(s.types, r.Type)
@@ -95,9 +98,52 @@ func (s *source) Rel(from, to uint32, typ uint16, number uint32) value.Rel {
 	panic("no such relationship")
 }
 
+func (s *source) Free() int64                          { return s.reads }
+func (s *source) InMemory([]engine.Want, float64) bool { return s.reads == 0 }
+
+func (s *source) Outline(_ ast.Direction, types []string) *adjacency.Outline {
+	return &adjacency.Outline{Entries: uint64(len(s.rels)), Loops: true, Multi: true, Told: true,
+		Most: uint32(max(len(s.labels), 1) - 1), TypeBits: 4}
+}
+
+// Read reads lists as Lists has them. There is room for few.
+func (s *source) Read(ctx context.Context, w engine.Want, nodes []uint32, into *adjacency.Lists,
+	_ int64) error {
+	all, err := s.Lists(ctx, w.Dir, w.Types)
+	if err != nil {
+		return err
+	}
+	if err := into.Begin(nodes, free); err != nil {
+		return err
+	}
+	numbers := []uint32{}
+	for i, v := range nodes {
+		lo, hi := all.Of(v)
+		if n := int64(len(into.Nbr)) + int64(hi-lo); i > 0 && n > s.reads {
+			return &mem.LimitError{What: "lists", Want: n, Limit: s.reads}
+		}
+		if err := into.Room(int(hi-lo), true, free); err != nil {
+			return err
+		}
+		for k := lo; k < hi; k++ {
+			n, back := all.NumberOf(k)
+			if n *= 2; back {
+				n++
+			}
+			numbers = append(numbers, n)
+			into.Nbr, into.Typ = append(into.Nbr, all.Nbr[k]), append(into.Typ, all.TypeOf(k))
+		}
+		into.Until(i)
+	}
+	into.Num = append(into.Num, numbers...)
+	return into.Finish(ctx, free)
+}
+
+func free(int64) error { return nil }
+
 func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (*adjacency.Lists,
 	error) {
-	grow := func(int64) error { return nil }
+	grow := free
 	if dir == ast.Both {
 		out, err := s.Lists(ctx, ast.Out, types)
 		if err != nil {
@@ -107,7 +153,7 @@ func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (
 		if err != nil {
 			return nil, err
 		}
-		return adjacency.Both(out, in, grow)
+		return adjacency.Both(ctx, out, in, grow)
 	}
 	b, err := adjacency.NewBuilder(0, uint32(len(s.labels)), true, grow)
 	if err != nil {
@@ -130,7 +176,7 @@ func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (
 			}
 		}
 	}
-	return b.Lists()
+	return b.Lists(ctx)
 }
 
 // Property writes values of one kind as such, so that all kinds are computed with.

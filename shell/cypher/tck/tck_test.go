@@ -169,7 +169,7 @@ func (s scenario) run(fast bool) (same bool, err error) {
 	for _, step := range s.Steps {
 		rows, columns, err := answer(g, step.Query, o)
 		if fast {
-			o.Engine = &engine.Engine{Source: newSource(g)}
+			o.Engine = &engine.Engine{Source: newSource(g, 0)}
 			rows, columns, err = answer(g, step.Query, o)
 		}
 		if step.Expect.Error != "" {

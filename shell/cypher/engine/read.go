@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"gdb/internal/mem"
+	"gdb/shell/cypher/adjacency"
+	"gdb/shell/cypher/vector"
+)
+
+// workerLists are the lists of the relationships of a pattern, by their ids: in memory, or of one
+// worker, which reads those of the rows of a batch.
+type workerLists []*adjacency.Lists
+
+func (pl *plan) workerLists() (out workerLists) {
+	for _, r := range pl.rels() {
+		l := r.lists
+		if l == nil {
+			l = &adjacency.Lists{}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// rels returns all relationships of the pattern, also those of conditions.
+func (pl *plan) rels() []*rel {
+	out := slices.Clone(pl.p.rels)
+	for _, c := range pl.p.cross {
+		if c.edge != nil {
+			out = append(out, c.edge)
+		}
+	}
+	return out
+}
+
+// span returns the list of an owner.
+func (ls workerLists) span(r *rel, owner uint32) span {
+	l := ls[r.id]
+	lo, hi := l.Of(owner)
+	return span{l.Nbr[lo:hi], owner}
+}
+
+// want names the lists of a relationship.
+func (r *rel) want() Want { return Want{r.side, r.types} }
+
+// wants returns all lists that a plan may have in memory.
+func (pl *plan) wants() (out []Want) {
+	for _, r := range pl.rels() {
+		out = append(out, r.want())
+	}
+	return out
+}
+
+// lists estimates how many lists a plan follows.
+func (pl *plan) lists() (n float64) {
+	for i, s := range pl.steps {
+		if i > 0 {
+			n += pl.steps[i-1].rows * float64(len(s.legs))
+		}
+		for _, f := range s.factors {
+			n += s.rows * float64(len(f.reads()))
+		}
+		for _, c := range s.cross {
+			if c.edge != nil {
+				n += s.rows
+			}
+		}
+	}
+	return n
+}
+
+// These bound the rows of a batch for which lists are read: with more of them, more of those that
+// are in a block are wanted at once.
+const (
+	readRowsLeast = 256
+	readRowsMost  = 1 << 17
+	rowBytes      = 16 // and 4 for each node and relationship
+)
+
+// sizes chooses, by the memory that is left, how many rows batches have for which lists are read,
+// and how much memory lists take.
+func (pl *plan) sizes() error {
+	threads := int64(max(pl.src.Threads(), 1))
+	rels := int64(max(len(pl.rels()), 1))
+	free := pl.src.Free()
+	pl.room = max(free/2/threads/rels, 4<<10)
+	row := rowBytes + 4*int64(len(pl.p.nodes)+len(pl.p.rels))
+	rows := free / 8 / threads / int64(len(pl.steps)+1) / row
+	pl.most = int(min(max(rows, readRowsLeast), readRowsMost))
+	return pl.src.Grow(row * int64(pl.most) * int64(len(pl.steps)+1) * threads)
+}
+
+// reads returns the relationships whose lists a factor wants.
+func (f *factor) reads() []*rel {
+	return append(slices.Clone(f.legs), f.minus...)
+}
+
+// with calls fn with parts of the rows of a batch, once the lists of relationships are there that
+// these follow: all rows, or as many as there is memory for the lists of. m marks some of them.
+func (w *worker) with(rels []*rel, m *mark, b *batch, fn func(from, to int) error) error {
+	if !w.reads || len(rels) == 0 {
+		return fn(0, b.n)
+	}
+	for from, to := 0, b.n; from < b.n; {
+		if m != nil {
+			m.forget()
+		}
+		err := w.readAll(rels, b, from, to)
+		var short *mem.LimitError
+		if errors.As(err, &short) && to-from > 1 {
+			to = from + (to-from)/2
+			continue
+		}
+		if err == nil {
+			err = fn(from, to)
+		}
+		if err != nil {
+			return err
+		}
+		from, to = to, min(to+2*(to-from), b.n)
+	}
+	return nil
+}
+
+// readAll reads the lists of relationships for some rows.
+func (w *worker) readAll(rels []*rel, b *batch, from, to int) error {
+	for _, r := range rels {
+		if r.lists != nil {
+			continue
+		}
+		w.owners = append(w.owners[:0], b.nodes[r.owner][from:to]...)
+		slices.Sort(w.owners)
+		w.owners = slices.Compact(w.owners)
+		if n := len(w.owners); w.owners[n-1] == vector.NoNode {
+			w.owners = w.owners[:n-1]
+		}
+		l := w.lists[r.id]
+		if l.HasAll(w.owners) {
+			continue
+		}
+		had := l.Bytes()
+		err := w.src.Read(w.ctx, r.want(), w.owners, l, w.room)
+		w.held += l.Bytes() - had
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release no longer counts what lists have taken.
+func (w *worker) release() {
+	_ = w.src.Grow(-w.held) // giving back cannot fail
+	w.held = 0
+}
+
+// entry notes an entry of the j-th leg of step k.
+func (w *worker) entry(k, j int, i uint32) error {
+	r := w.steps[k].legs[j]
+	e, err := r.entry(w.lists[r.id], i)
+	w.ents[k][j] = append(w.ents[k][j], e)
+	return err
+}
+
+// entry returns what identityOf takes for an entry.
+func (r *rel) entry(l *adjacency.Lists, i uint32) (uint32, error) {
+	if r.lists != nil {
+		return i, nil
+	}
+	return r.outline.Code(l, i)
+}
+
+// onFile says which lists a step reads, for EXPLAIN.
+func (pl *plan) onFile(rels []*rel) string {
+	if !pl.reads || !slices.ContainsFunc(rels, func(r *rel) bool { return r.lists == nil }) {
+		return ""
+	}
+	return ", from the file"
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listfile"
+	"gdb/shell/cypher/adjacency"
+	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/engine"
+	"gdb/shell/graph"
+)
+
+// Lists returns lists in memory; nil if there is none for them.
+func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (*adjacency.Lists,
+	error) {
+	wanted, ok := s.types(types)
+	if !ok {
+		return &adjacency.Lists{Off: []uint32{0}}, nil
+	}
+	if s.meta.Undirected {
+		dir = ast.In
+	}
+	v, err := s.keep(listsName(dir, types), func(grow func(int64) error) (any, error) {
+		switch {
+		case dir == ast.Both:
+			return s.both(ctx, types, grow)
+		case dir == ast.Out && !s.g.HasDirection(layout.Out):
+			return s.turn(ctx, types, wanted, grow)
+		}
+		return s.read(ctx, dir, types, wanted, grow)
+	})
+	l, _ := v.(*adjacency.Lists)
+	return l, err
+}
+
+// listsName is what lists are called in graph.Kept.
+func listsName(dir ast.Direction, types []string) string {
+	return fmt.Sprintf("lists %d %s", dir, strings.Join(slices.Sorted(slices.Values(types)), "|"))
+}
+
+// errShort says that the lists of which others are made do not fit.
+var errShort = &mem.LimitError{}
+
+func (s *source) both(ctx context.Context, types []string, grow func(int64) error) (any, error) {
+	out, err := s.Lists(ctx, ast.Out, types)
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.Lists(ctx, ast.In, types)
+	if err != nil {
+		return nil, err
+	}
+	if out == nil || in == nil {
+		return nil, errShort
+	}
+	return adjacency.Both(ctx, out, in, grow)
+}
+
+// turn makes out-lists of the in-lists, in two passes over these.
+func (s *source) turn(ctx context.Context, types []string, wanted map[uint16]bool,
+	grow func(int64) error) (any, error) {
+	from, to := s.Ends(types)
+	first, end := span(from)
+	return adjacency.Turn(ctx, first, end, s.several(wanted),
+		func(edge func(owner, nbr uint32, typ uint16)) error {
+			return s.scan(ctx, layout.In, to, wanted, func(owner, nbr uint32, typ uint16) error {
+				edge(owner, nbr, typ)
+				return nil
+			})
+		}, grow)
+}
+
+// several reports whether edges of some relations, or of all for nil, have several types.
+func (s *source) several(wanted map[uint16]bool) bool {
+	return len(wanted) != 1 && len(s.meta.EdgeTypes) > 1
+}
+
+// span returns the first node of a set, and the one behind the last.
+func span(s engine.Set) (first, end uint32) {
+	if len(s.Ranges) == 0 {
+		return 0, 0
+	}
+	return s.Ranges[0].From, s.Ranges[len(s.Ranges)-1].End
+}
+
+// read reads the lists of a direction.
+func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
+	wanted map[uint16]bool, grow func(int64) error) (any, error) {
+	from, to := s.Ends(types)
+	d := layout.Out
+	if dir == ast.In {
+		d, from = layout.In, to
+	}
+	first, end := span(from)
+	b, err := adjacency.NewBuilder(first, end, s.several(wanted), grow)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.scan(ctx, d, from, wanted, b.Add); err != nil {
+		return nil, err
+	}
+	return b.Lists(ctx)
+}
+
+// scan calls fn with the entries of the wanted types in the lists of some nodes, in order.
+func (s *source) scan(ctx context.Context, d layout.Direction, of engine.Set,
+	wanted map[uint16]bool, fn func(owner, nbr uint32, typ uint16) error) error {
+	each := func(owner layout.NodeID, l *listfile.Lists, i int) error {
+		for k := l.Off[i]; k < l.Off[i+1]; k++ {
+			typ := uint16(0)
+			if len(l.Types) > 0 {
+				typ = l.Types[k]
+			}
+			if wanted != nil && !wanted[typ] {
+				continue
+			}
+			if err := fn(uint32(owner), uint32(l.Nbrs[k]), typ); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	first, end := span(of)
+	nodes := make([]layout.NodeID, 0, graph.NodeBatch)
+	for v := uint64(first); v < uint64(end); v += uint64(len(nodes)) {
+		nodes = nodes[:0]
+		for u := v; u < min(v+graph.NodeBatch, uint64(end)); u++ {
+			nodes = append(nodes, layout.NodeID(u))
+		}
+		err := s.g.EachList(ctx, d, nodes, graph.ListEntries,
+			func(part []layout.NodeID, l *listfile.Lists) (bool, error) {
+				for i, owner := range part {
+					if err := each(owner, l, i); err != nil {
+						return false, err
+					}
+				}
+				return true, ctx.Err()
+			})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
