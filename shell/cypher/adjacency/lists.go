@@ -221,6 +221,15 @@ func (l *Lists) Degree(v uint32) int64 {
 	return int64(hi - lo)
 }
 
+// Degrees returns the length of the lists of nodes from … end-1 together.
+func (l *Lists) Degrees(from, end uint32) int64 {
+	from, end = max(from, l.First), min(end, l.End)
+	if from >= end {
+		return 0
+	}
+	return int64(l.Off[end-l.First] - l.Off[from-l.First])
+}
+
 // TypeOf returns the type of an entry.
 func (l *Lists) TypeOf(i uint32) uint16 {
 	if len(l.Typ) == 0 {

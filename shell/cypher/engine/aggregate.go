@@ -51,8 +51,8 @@ func newAggregate(c *ast.Call, env *vector.Env) aggregate {
 
 // room makes s long enough for a group.
 func room[T any](s []T, group int32) []T {
-	for int(group) >= len(s) {
-		s = append(s, *new(T))
+	if more := int(group) + 1 - len(s); more > 0 {
+		s = append(s, make([]T, more)...)
 	}
 	return s
 }
@@ -150,7 +150,9 @@ func (a *distinct) node(g int32, v uint32) {
 	if a.nodes == nil {
 		a.nodes = newTable()
 	}
-	if _, isNew := a.nodes.group(uint64(g)<<32|uint64(v), 0); isNew {
+	key := uint64(g)<<32 | uint64(v)
+	if at := a.nodes.find(key); a.nodes.vals[at] == 0 {
+		a.nodes.put(at, key, 0)
 		a.of = append(a.of, seen{group: g, node: v})
 		a.n = room(a.n, g)
 		a.n[g]++
@@ -189,6 +191,7 @@ type summing struct {
 	call *ast.Call
 	env  *vector.Env
 	of   []sum
+	rest []any // sums of durations; empty if there are none
 }
 
 type sum struct {
@@ -196,7 +199,6 @@ type sum struct {
 	ints        int64
 	float, lost float64
 	isFloat     bool
-	rest        any // the sum of durations
 }
 
 func (a *summing) add(b *batch, groups []int32, n int) error {
@@ -220,7 +222,7 @@ func (a *summing) add(b *batch, groups []int32, n int) error {
 			s.isFloat = true
 			s.add(v.Floats[i] * float64(b.times[i]))
 		default:
-			err = a.any(s, v.At(i), b.times[i])
+			err = a.any(g, v.At(i), b.times[i])
 		}
 		if err != nil {
 			return err
@@ -230,7 +232,8 @@ func (a *summing) add(b *batch, groups []int32, n int) error {
 }
 
 // any adds a value some times.
-func (a *summing) any(s *sum, x any, times int64) (err error) {
+func (a *summing) any(g int32, x any, times int64) (err error) {
+	s := &a.of[g]
 	switch x := x.(type) {
 	case int64:
 		return a.int(s, x, times)
@@ -239,8 +242,9 @@ func (a *summing) any(s *sum, x any, times int64) (err error) {
 		s.add(x * float64(times))
 		return nil
 	case value.Temporal:
+		a.rest = room(a.rest, g)
 		for range times {
-			if s.rest, err = eval.Plus(a.call, s.rest, x); err != nil {
+			if a.rest[g], err = eval.Plus(a.call, a.rest[g], x); err != nil {
 				return err
 			}
 		}
@@ -283,12 +287,15 @@ func (a *summing) merge(other aggregate, to []int32) error {
 		s.isFloat = s.isFloat || o.isFloat
 		s.add(o.float)
 		s.lost += o.lost
-		err := a.int(s, o.ints, 1)
-		if err == nil && o.rest != nil {
-			s.rest, err = eval.Plus(a.call, s.rest, o.rest)
-		}
-		if err != nil {
+		if err := a.int(s, o.ints, 1); err != nil {
 			return err
+		}
+	}
+	for i, x := range other.(*summing).rest {
+		if x != nil {
+			if err := a.any(to[i], x, 1); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -301,11 +308,11 @@ func (a *summing) result(g int32) (any, error) {
 	if s.isFloat {
 		total = float64(s.ints) + s.float + finite(s.lost)
 	}
-	if s.rest != nil {
-		total = s.rest
+	if int(g) < len(a.rest) && a.rest[g] != nil {
 		if s.ints != 0 || s.isFloat {
-			return eval.Plus(a.call, s.rest, total)
+			return eval.Plus(a.call, a.rest[g], total)
 		}
+		total = a.rest[g]
 	}
 	if a.call.Name == "avg" {
 		if s.n == 0 {

@@ -52,6 +52,12 @@ func (f *factor) settle(p *pattern, src Source, keep bool) {
 	}
 }
 
+// isDegree reports whether the factor is the length of a list.
+func (f *factor) isDegree() bool {
+	return f.trivial && !f.optional && f.twin == nil && len(f.legs) == 1 &&
+		len(f.minus)+len(f.unlike)+len(f.used) == 0
+}
+
 // counter computes factors for one goroutine.
 type counter struct {
 	p      *pattern

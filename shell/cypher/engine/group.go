@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"gdb/shell/cypher/ast"
-	"gdb/shell/cypher/value"
 	"gdb/shell/cypher/vector"
 )
 
@@ -101,9 +100,12 @@ func (g *grouping) aggregate(c *ast.Call, env *vector.Env) aggregate {
 // groups are the groups of the rows of one thread.
 type groups struct {
 	*grouping
-	env   *vector.Env
-	table *table           // of g.by
-	keys  map[string]int32 // of the keys themselves
+	env *vector.Env
+	// nodes numbers values of g.by, if rows are grouped by these, and else cols numbers values of
+	// each key, and pairs the numbers of the keys before the k-th together with that of the k-th.
+	nodes *table
+	cols  []*coder
+	pairs []*table
 	of    []aggregate
 	n     int32
 	// order says where a group began: the part of the first nodes, and the group's number then.
@@ -112,14 +114,16 @@ type groups struct {
 	base  int
 	// firsts is the first row of each group.
 	firsts  *batch
-	numbers []int32
-	key     []byte
+	numbers []int32 // of the groups of the rows of a batch
 }
 
 func (g *grouping) newGroups(env *vector.Env, like *batch) *groups {
-	out := &groups{grouping: g, env: env, keys: map[string]int32{}, firsts: like.empty()}
-	if len(g.by) > 0 {
-		out.table = newTable()
+	out := &groups{grouping: g, env: env, firsts: like.empty()}
+	for k := range g.keys {
+		out.cols = append(out.cols, newCoder(env))
+		if k > 0 {
+			out.pairs = append(out.pairs, newTable())
+		}
 	}
 	for _, c := range g.calls {
 		out.of = append(out.of, g.aggregate(c, env))
@@ -172,24 +176,22 @@ const groupBytes = 96
 
 // take groups the rows of a batch.
 func (g *groups) take(part int, b *batch) error {
-	g.numbers = g.numbers[:0]
-	had := g.n
-	var err error
-	switch {
-	case len(g.grouping.keys) == 0:
-		err = g.whole(part, b)
-	case g.table != nil:
-		g.byNodes(part, b)
-	default:
-		err = g.byKeys(part, b)
-	}
-	if err != nil {
-		return err
-	}
-	if more := int64(g.n - had); more > 0 {
-		if err := g.env.Row.Grow(more * (groupBytes + 32*int64(len(g.of)))); err != nil {
+	if g.n == 0 {
+		if err := g.choose(b); err != nil {
 			return err
 		}
+	}
+	if err := g.number(b); err != nil {
+		return err
+	}
+	had := g.n
+	for i, n := range g.numbers {
+		if n == g.n {
+			g.begin(uint64(g.base+part)<<32|uint64(n), b, i)
+		}
+	}
+	if err := g.count(had); err != nil {
+		return err
 	}
 	for _, a := range g.of {
 		if err := a.add(b, g.numbers, int(g.n)); err != nil {
@@ -201,24 +203,77 @@ func (g *groups) take(part int, b *batch) error {
 
 func (g *groups) end(int) error { return nil }
 
-// begin makes the group of a row.
-func (g *groups) begin(part int, b *batch, row int) {
-	g.order = append(g.order, uint64(g.base+part)<<32|uint64(g.n))
-	g.firsts.push(b, row)
-	g.n++
-}
-
-func (g *groups) whole(part int, b *batch) error {
-	if g.n == 0 {
-		g.begin(part, b, 0)
+// choose decides whether rows are grouped by nodes first: not if the keys' own values are numbered
+// as fast.
+func (g *groups) choose(b *batch) error {
+	if len(g.by) == 0 {
+		return nil
 	}
-	for range b.n {
-		g.numbers = append(g.numbers, 0)
+	fast := !g.exact
+	for _, x := range g.keys {
+		if !fast {
+			break
+		}
+		v, err := g.env.Eval(x, b)
+		if err != nil {
+			return err
+		}
+		fast = tableOf(v.Kind) >= 0
+	}
+	if !fast {
+		g.nodes = newTable()
 	}
 	return nil
 }
 
-func (g *groups) byNodes(part int, b *batch) {
+// count counts the memory of the groups from some number on.
+func (g *groups) count(had int32) error {
+	if had == g.n {
+		return nil
+	}
+	return g.env.Row.Grow(int64(g.n-had) * (groupBytes + 32*int64(len(g.of))))
+}
+
+// begin makes the group of a row.
+func (g *groups) begin(order uint64, b *batch, row int) {
+	g.order = append(g.order, order)
+	g.firsts.push(b, row)
+	g.n++
+}
+
+// number finds the groups of the rows of a batch. Groups that are new have the numbers from g.n on,
+// by their first rows.
+func (g *groups) number(b *batch) error {
+	if g.numbers = g.numbers[:0]; g.nodes != nil {
+		g.byNodes(b)
+		return nil
+	}
+	if len(g.keys) == 0 {
+		g.numbers = append(g.numbers, make([]int32, b.n)...)
+		return nil
+	}
+	codes := make([]int32, b.n)
+	for k, x := range g.keys {
+		v, err := g.env.Eval(x, b)
+		if err != nil {
+			return err
+		}
+		if err := g.cols[k].codes(v, codes); err != nil {
+			return err
+		}
+		if k == 0 {
+			g.numbers = append(g.numbers, codes...)
+			continue
+		}
+		for i, c := range codes {
+			both := uint64(g.numbers[i])<<32 | uint64(c)
+			g.numbers[i] = g.pairs[k-1].number(both)
+		}
+	}
+	return nil
+}
+
+func (g *groups) byNodes(b *batch) {
 	x := b.nodes[g.by[0]]
 	y := b.nodes[g.by[len(g.by)-1]]
 	one := len(g.by) == 1
@@ -227,87 +282,56 @@ func (g *groups) byNodes(part int, b *batch) {
 		if !one {
 			key |= uint64(y[i]) << 32
 		}
-		n, isNew := g.table.group(key, g.n)
-		if isNew {
-			g.begin(part, b, i)
-		}
-		g.numbers = append(g.numbers, n)
+		g.numbers = append(g.numbers, g.nodes.number(key))
 	}
 }
 
-func (g *groups) byKeys(part int, b *batch) error {
-	var cols []*vector.Vector
-	for _, x := range g.grouping.keys {
-		v, err := g.env.Eval(x, b)
-		if err != nil {
-			return err
-		}
-		cols = append(cols, v)
+// together puts the groups of all threads together.
+func (g *grouping) together(all []*groups, env *vector.Env, like *batch) (*groups, error) {
+	all = slices.DeleteFunc(all, func(g *groups) bool { return g.n == 0 })
+	var out *groups
+	if len(all) > 0 && !slices.ContainsFunc(all, func(o *groups) bool {
+		return o.nodes != nil && !g.exact // their keys may be equal
+	}) {
+		out, all = all[0], all[1:]
+	} else {
+		out = g.newGroups(env, like)
 	}
-	for i := range b.n {
-		g.key = g.key[:0]
-		for _, v := range cols {
-			g.key = value.Key(g.key, v.At(i))
+	for _, o := range all {
+		if err := out.merge(o); err != nil {
+			return nil, err
 		}
-		n, ok := g.keys[string(g.key)]
-		if !ok {
-			n = g.n
-			g.keys[string(g.key)] = n
-			g.begin(part, b, i)
-			if err := g.env.Row.Grow(int64(len(g.key))); err != nil {
-				return err
-			}
-		}
-		g.numbers = append(g.numbers, n)
 	}
-	return nil
+	return out, nil
 }
 
 // merge takes the groups of another thread.
 func (g *groups) merge(o *groups) error {
-	to := make([]int32, o.n)
-	keys := make([]string, o.n)
-	for k, n := range o.keys {
-		keys[n] = k
-	}
-	for i := range int(o.n) {
-		n, isNew := int32(0), g.n == 0
-		switch {
-		case len(g.grouping.keys) == 0:
-		case g.table != nil:
-			n, isNew = g.table.group(o.nodeKey(i), g.n)
-		default:
-			var ok bool
-			if n, ok = g.keys[keys[i]]; !ok {
-				n = g.n
-				g.keys[keys[i]] = n
+	had := g.n
+	to := make([]int32, 0, o.n)
+	for at := 0; at < int(o.n); at += batchRows {
+		rows := o.firsts.slice(at, min(at+batchRows, int(o.n)))
+		if err := g.number(rows); err != nil {
+			return err
+		}
+		for i, n := range g.numbers {
+			began := o.order[at+i]
+			switch {
+			case n == g.n:
+				g.begin(began, rows, i)
+			case began < g.order[n]:
+				g.order[n] = began
+				g.firsts.replace(int(n), rows, i)
 			}
-			isNew = !ok
 		}
-		to[i] = n
-		if isNew {
-			g.order = append(g.order, o.order[i])
-			g.firsts.push(o.firsts, i)
-			g.n++
-		} else if o.order[i] < g.order[n] {
-			g.order[n] = o.order[i]
-			g.firsts.replace(int(n), o.firsts, i)
-		}
+		to = append(to, g.numbers...)
 	}
 	for k, a := range g.of {
 		if err := a.merge(o.of[k], to); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (g *groups) nodeKey(i int) uint64 {
-	key := uint64(g.firsts.nodes[g.by[0]][i])
-	if len(g.by) == 2 {
-		key |= uint64(g.firsts.nodes[g.by[1]][i]) << 32
-	}
-	return key
+	return g.count(had)
 }
 
 // replace sets a row to a row of a batch with the same columns.
@@ -325,43 +349,6 @@ func (b *batch) replace(row int, from *batch, at int) {
 	if b.row != nil {
 		b.in[b.row[row]] = from.in[from.row[at]]
 	}
-}
-
-// byValue puts together the groups of nodes whose keys are equal.
-func (g *groups) byValue() (*groups, error) {
-	if g.table == nil || g.exact {
-		return g, nil
-	}
-	out := &groups{grouping: g.grouping, env: g.env, keys: map[string]int32{},
-		firsts: g.firsts.empty()}
-	for _, c := range g.calls {
-		out.of = append(out.of, g.aggregate(c, g.env))
-	}
-	all := *g.firsts
-	to := make([]int32, 0, g.n)
-	for at := 0; at < int(g.n); at += batchRows {
-		part := all.slice(at, min(at+batchRows, int(g.n)))
-		out.numbers = out.numbers[:0]
-		if err := out.byKeys(0, part); err != nil {
-			return nil, err
-		}
-		to = append(to, out.numbers...)
-	}
-	out.order = out.order[:0]
-	for i, n := range to {
-		if int(n) == len(out.order) {
-			out.order = append(out.order, g.order[i])
-		} else if g.order[i] < out.order[n] {
-			out.order[n] = g.order[i]
-			out.firsts.replace(int(n), g.firsts, i)
-		}
-	}
-	for k, a := range out.of {
-		if err := a.merge(g.of[k], to); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // slice returns rows from … to-1.
@@ -384,12 +371,7 @@ func (b *batch) slice(from, to int) *batch {
 	return out
 }
 
-// inOrder returns the numbers of the groups in the order in which they began.
-func (g *groups) inOrder() []int32 {
-	out := make([]int32, g.n)
-	for i := range out {
-		out[i] = int32(i)
-	}
-	slices.SortFunc(out, func(a, b int32) int { return cmp.Compare(g.order[a], g.order[b]) })
-	return out
+// inOrder sorts the numbers of groups by where these began.
+func (g *groups) inOrder(of []int32) {
+	slices.SortFunc(of, func(a, b int32) int { return cmp.Compare(g.order[a], g.order[b]) })
 }

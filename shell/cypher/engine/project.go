@@ -123,7 +123,8 @@ type first struct {
 	keep []bool
 }
 
-// firstSpare is how many rows more than n are kept before those are dropped that come later.
+// firstSpare is how many rows or groups more than n are kept before those are dropped that come
+// later.
 const firstSpare = 1024
 
 func (f *first) compare(a, b ranked) int {

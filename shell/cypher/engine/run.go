@@ -135,15 +135,48 @@ func (pl *plan) markWords(s *step) uint64 {
 func (w *worker) part(number int, of Range) error {
 	w.number = number
 	var err error
-	if w.p.in != nil {
+	switch {
+	case w.p.in != nil:
 		err = w.given(of)
-	} else if err = w.within(0, nil, 0, of); err == nil {
-		err = w.flush(0, nil)
+	case w.unlisted():
+		err = w.sum(of)
+	default:
+		if err = w.within(0, nil, 0, of); err == nil {
+			err = w.flush(0, nil)
+		}
 	}
 	if err != nil {
 		return err
 	}
 	return w.sink.end(number)
+}
+
+// unlisted reports whether all that is wanted of the first nodes is how many there are, or how long
+// their lists are together.
+func (pl *plan) unlisted() bool {
+	s := pl.steps[0]
+	n := pl.p.nodes[s.node]
+	if len(pl.steps) > 1 || n.needed || len(s.cross)+len(s.conflicts) > 0 || n.anchored ||
+		n.check != nil || n.set.Bits != nil || len(s.factors) > 1 {
+		return false
+	}
+	return len(s.factors) == 0 || s.factors[0].isDegree()
+}
+
+// sum hands on a row that counts for all nodes of a range.
+func (w *worker) sum(of Range) error {
+	s, out := w.steps[0], w.outs[0]
+	n := int64(of.End - of.From)
+	s.found.Add(n)
+	if len(s.factors) > 0 {
+		n = s.factors[0].legs[0].lists.Degrees(of.From, of.End)
+	}
+	if n == 0 {
+		return nil
+	}
+	s.out.Add(1)
+	out.n, out.times[0] = 1, n
+	return w.sink.take(w.number, out)
 }
 
 // within takes the nodes of a range, of anchors by their places, that the node of step k may be.
@@ -181,6 +214,23 @@ func (w *worker) add(k int, in *batch, row int, v uint32) error {
 	w.found[k] = append(w.found[k], v)
 	if len(w.found[k]) == w.most {
 		return w.flush(k, in)
+	}
+	return nil
+}
+
+// addAll adds a row for each value of the node of step k.
+func (w *worker) addAll(k int, in *batch, row int, vs []uint32) error {
+	for len(vs) > 0 {
+		n := min(len(vs), batchRows-len(w.found[k]))
+		w.found[k] = append(w.found[k], vs[:n]...)
+		for range n {
+			w.from[k] = append(w.from[k], int32(row))
+		}
+		if vs = vs[n:]; len(w.found[k]) == batchRows {
+			if err := w.flush(k, in); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -250,6 +300,9 @@ func (w *worker) hop(k int, in *batch, row int) error {
 	n := w.p.nodes[s.node]
 	all := n.check == nil && !n.anchored && n.set.Covers(r.outline.Least, r.outline.Most)
 	entries := s.entries[0]
+	if all && !entries {
+		return w.addAll(k, in, row, l.Nbr[lo:hi])
+	}
 	for i := lo; i < hi; i++ {
 		v := l.Nbr[i]
 		if !all {

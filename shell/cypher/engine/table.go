@@ -1,48 +1,54 @@
 package engine
 
-// table numbers keys of one or two nodes, by open addressing: 20 bytes for a place, of which at
-// most three of four are taken.
+// table numbers keys of 64 bits, by open addressing: 12 bytes for a place, of which at most three
+// of four are taken.
 type table struct {
-	keys   []uint64
-	groups []int32 // group + 1; 0 for a free place
-	used   int
-	shift  uint
+	keys  []uint64
+	vals  []int32 // value + 1; 0 for a free place
+	used  int
+	shift uint
 }
 
 func newTable() *table {
-	return &table{keys: make([]uint64, 1<<10), groups: make([]int32, 1<<10), shift: 64 - 10}
+	const bits = 8
+	return &table{keys: make([]uint64, 1<<bits), vals: make([]int32, 1<<bits), shift: 64 - bits}
 }
 
-// group returns the number of a key, which is next if it is new.
-func (t *table) group(key uint64, next int32) (n int32, isNew bool) {
+// number returns the number of a key: keys are numbered in the order in which they come.
+func (t *table) number(key uint64) int32 {
+	at := t.find(key)
+	if t.vals[at] == 0 {
+		t.put(at, key, int32(t.used))
+		return int32(t.used) - 1
+	}
+	return t.vals[at] - 1
+}
+
+// find returns the place of a key, or the free place where it belongs.
+func (t *table) find(key uint64) (at uint64) {
 	mask := uint64(len(t.keys) - 1)
-	for at := key * 0x9E3779B97F4A7C15 >> t.shift; ; at = (at + 1) & mask {
-		switch {
-		case t.groups[at] == 0:
-			t.keys[at], t.groups[at] = key, next+1
-			if t.used++; 4*t.used > 3*len(t.keys) {
-				t.grow()
-			}
-			return next, true
-		case t.keys[at] == key:
-			return t.groups[at] - 1, false
-		}
+	for at = key * 0x9E3779B97F4A7C15 >> t.shift; t.vals[at] != 0 && t.keys[at] != key; {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+// put gives a key a value, at the place that find returned.
+func (t *table) put(at, key uint64, val int32) {
+	t.keys[at], t.vals[at] = key, val+1
+	if t.used++; 4*t.used > 3*len(t.keys) {
+		t.grow()
 	}
 }
 
 func (t *table) grow() {
-	keys, groups := t.keys, t.groups
-	t.keys, t.groups = make([]uint64, 2*len(keys)), make([]int32, 2*len(keys))
+	keys, vals := t.keys, t.vals
+	t.keys, t.vals = make([]uint64, 2*len(keys)), make([]int32, 2*len(keys))
 	t.shift--
-	mask := uint64(len(t.keys) - 1)
-	for i, g := range groups {
-		if g == 0 {
-			continue
+	for i, v := range vals {
+		if v != 0 {
+			at := t.find(keys[i])
+			t.keys[at], t.vals[at] = keys[i], v
 		}
-		at := keys[i] * 0x9E3779B97F4A7C15 >> t.shift
-		for t.groups[at] != 0 {
-			at = (at + 1) & mask
-		}
-		t.keys[at], t.groups[at] = keys[i], g
 	}
 }

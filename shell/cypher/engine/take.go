@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -204,25 +205,20 @@ func (c *collector) run(ctx context.Context) error {
 // end hands on the groups, in the order in which their first rows came.
 func (c *collector) end(ctx context.Context,
 	yield func(first *eval.Scope, results []any) error) error {
-	all := c.all
-	if len(all) == 0 {
-		return nil
-	}
-	for _, o := range all[1:] {
-		if err := all[0].merge(o); err != nil {
-			return err
-		}
-	}
-	gs, err := all[0].byValue()
+	gs, err := c.g.together(c.all, c.env, c.like)
 	if err != nil {
 		return err
 	}
-	order := gs.inOrder()
+	order := make([]int32, gs.n)
+	for i := range order {
+		order[i] = int32(i)
+	}
 	if c.top != nil {
 		if order, err = c.top.keep(gs, order); err != nil {
 			return err
 		}
 	}
+	gs.inOrder(order)
 	for _, i := range order {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -292,32 +288,53 @@ func topOf(p *ast.Project, env *eval.Env, g *grouping) *top {
 	return nil
 }
 
-// keep returns the groups that may be among the first n, in their order.
-func (t *top) keep(g *groups, order []int32) ([]int32, error) {
-	if len(order) <= t.n || t.n == 0 {
-		return order, nil
+// keep returns the groups that may be among the first n.
+func (t *top) keep(g *groups, all []int32) ([]int32, error) {
+	if len(all) <= t.n || t.n == 0 {
+		return all, nil
 	}
-	vals := make([]any, len(order))
-	for k, i := range order {
-		var err error
-		if vals[k], err = g.of[t.call].result(i); err != nil {
-			return nil, err
-		}
+	compare, err := comparison(g.of[t.call], all)
+	if err != nil {
+		return nil, err
 	}
-	sorted := slices.Clone(vals)
-	less := func(a, b any) int {
+	order := func(a, b int32) int {
 		if t.desc {
 			a, b = b, a
 		}
-		return value.Order(a, b)
+		return compare(a, b)
 	}
-	slices.SortFunc(sorted, less)
-	bound := sorted[t.n-1]
-	out := order[:0]
-	for k, i := range order {
-		if less(vals[k], bound) <= 0 {
-			out = append(out, i)
+	first := slices.Clone(all[:t.n])
+	slices.SortFunc(first, order)
+	for _, i := range all[t.n:] {
+		if order(i, first[t.n-1]) >= 0 {
+			continue
+		}
+		if first = append(first, i); len(first) == t.n+firstSpare {
+			slices.SortFunc(first, order)
+			first = first[:t.n]
 		}
 	}
-	return out, nil
+	slices.SortFunc(first, order)
+	last := first[t.n-1]
+	return slices.DeleteFunc(all, func(i int32) bool { return order(last, i) < 0 }), nil
+}
+
+// comparison returns how results of groups compare.
+func comparison(a aggregate, all []int32) (func(a, b int32) int, error) {
+	switch a := a.(type) {
+	case *counting:
+		a.n = room(a.n, int32(len(all)-1))
+		return func(i, j int32) int { return cmp.Compare(a.n[i], a.n[j]) }, nil
+	case *distinct:
+		a.n = room(a.n, int32(len(all)-1))
+		return func(i, j int32) int { return cmp.Compare(a.n[i], a.n[j]) }, nil
+	}
+	vals := make([]any, len(all))
+	for _, i := range all {
+		var err error
+		if vals[i], err = a.result(i); err != nil {
+			return nil, err
+		}
+	}
+	return func(i, j int32) int { return value.Order(vals[i], vals[j]) }, nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"gdb/kv"
@@ -165,16 +166,19 @@ func (c *resident) tri(row uint32) value.Tri {
 // the vector are null.
 func (c *resident) gather(nodes []uint32, first uint32, nulls bool, out *vector.Vector) {
 	if nulls && c.kind != vector.Bool {
+		out.Null = slices.Grow(out.Null, len(nodes))
 		for _, v := range nodes {
 			out.Null = append(out.Null, c.null(v-first))
 		}
 	}
 	switch c.kind {
 	case vector.Float:
+		out.Floats = slices.Grow(out.Floats, len(nodes))
 		for _, v := range nodes {
 			out.Floats = append(out.Floats, c.floats[v-first])
 		}
 	case vector.String:
+		out.Strings = slices.Grow(out.Strings, len(nodes))
 		for _, v := range nodes {
 			i := v - first
 			out.Strings = append(out.Strings, c.text[c.off[i]:c.off[i+1]])
@@ -184,6 +188,7 @@ func (c *resident) gather(nodes []uint32, first uint32, nulls bool, out *vector.
 			out.Tris = append(out.Tris, c.tri(v-first))
 		}
 	default:
+		out.Ints = slices.Grow(out.Ints, len(nodes))
 		for _, v := range nodes {
 			if c.dense {
 				out.Ints = append(out.Ints, int64(v))

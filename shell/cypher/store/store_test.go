@@ -227,6 +227,8 @@ func TestThreads(t *testing.T) {
 	st := layouttest.Build(t, vfs.NewMem(), "s", layouttest.Random(5, 6000, 9000))
 	for _, stmt := range []string{"MATCH (a)-->(b) RETURN b.id, count(*)",
 		"MATCH (a)-->(b)-->(c) RETURN c.id % 7 AS k, count(*), min(a.id)",
+		"MATCH (a)-->(b) RETURN a.id % 5 AS x, b.id % 3 AS y, count(*) AS n, avg(b.id) " +
+			"ORDER BY n DESC LIMIT 4",
 		"MATCH (a)-->(b) RETURN a.id, b.id"} {
 		before := runtime.GOMAXPROCS(1)
 		want, err := answer(t, st, 0, stmt)

@@ -130,10 +130,14 @@ func (s *statements) condition(depth int) string {
 func (s *statements) result() string {
 	a := s.one("*", s.nodes[0], "DISTINCT "+s.nodes[s.IntN(len(s.nodes))], s.property())
 	count := "count(" + a + ")"
-	switch s.IntN(9) {
+	switch s.IntN(10) {
 	case 7:
 		return "RETURN " + s.property() + " AS x, " + s.property() + " AS y ORDER BY x" +
 			s.one("", " DESC") + ", y SKIP 1 LIMIT 3"
+	case 8:
+		return "RETURN " + s.property() + " AS x, coalesce(" + s.property() + ", " + s.property() +
+			") AS y, " + s.one("avg(", "sum(", "max(", "count(DISTINCT ") + s.property() +
+			") AS m, " + count + " ORDER BY m " + s.one("", "DESC") + ", x, y LIMIT 2"
 	case 6:
 		return "RETURN " + s.property() + " AS x, size(collect(" + s.property() + ")), " + count
 	case 0:
@@ -280,6 +284,10 @@ func TestMany(t *testing.T) {
 		"MATCH (a), (b) WITH a, b MATCH (a)-->(c)<--(b) RETURN a.n AS x, b.s AS y, count(c)",
 		"MATCH (a), (b) WITH a, b OPTIONAL MATCH (a)-->(b) WHERE a.n < b.n " +
 			"RETURN b.i AS x, count(*) AS c, sum(a.i) ORDER BY c DESC, x LIMIT 9",
+		"MATCH (a), (b) RETURN a.i AS x, b.i AS y, sum(a.i * b.i) AS m, count(*) " +
+			"ORDER BY m DESC, x, y LIMIT 5",
+		"MATCH (a), (b) RETURN count(*), count(DISTINCT a.n)",
+		"MATCH (a) RETURN count(*)",
 		"UNWIND range(1, 5000) AS u MATCH (a {i: u % 90})-->(b) RETURN u, b.i ORDER BY u DESC, " +
 			"b.i LIMIT 3000",
 	} {
