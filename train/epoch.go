@@ -256,6 +256,10 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool
 	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose,
 		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},
 		batches: batchesOf(&s.cfg, s.plan)}
+	if s.evaluatesAhead() {
+		e.batches.Superbatch = s.plan.EvaluationConfig(s.device, s.cfg.Threads)
+		e.batches.Superbatch.Name = cmp.Or(s.Dir.Name(), newToken()) + "-eval"
+	}
 	return e.counts(ctx, set)
 }
 

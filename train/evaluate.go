@@ -118,7 +118,7 @@ func (e *evaluator) eachSampled(ctx context.Context, set *roaring.Bitmap,
 	if err != nil {
 		return err
 	}
-	pipe, err := e.in.Pipeline(ctx, &e.batches, order, 0, nil)
+	pipe, err := loader.Open(ctx, e.in.Source, e.batches, order)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,9 @@ import (
 
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
+	"gdb/train/plan"
 	"gdb/train/run"
+	"gdb/train/setting"
 )
 
 // epoch starts the rest of the current epoch.
@@ -52,11 +54,22 @@ func (s *session) superbatches() *superbatch.Config {
 			c.Spill = func(epoch uint64) bool { return s.Evaluates(int(epoch) + 1) }
 		}
 	}
+	if s.evaluatesAhead() {
+		c.StorageBytes -= c.StorageBytes / plan.EvaluationShare
+	}
 	c.Decided = func(r superbatch.Reading) {
 		s.reads = append(s.reads, r)
 		s.Notify(run.Event{Reading: &r})
 	}
 	return c
+}
+
+// evaluatesAhead reports whether the batches of evaluation are sampled ahead, as those of training
+// are: their rows are read in one pass then, not one by one. They have the memory of training's,
+// which takes turns with them.
+func (s *session) evaluatesAhead() bool {
+	p := s.plan.Superbatch
+	return p != nil && s.cfg.EvalMode == setting.EvalSampled && !p.Overlap && !p.InPlace
 }
 
 // nextEvaluation returns the number of epochs after which the run evaluates next, given the

@@ -65,7 +65,7 @@ func (d *drawing) close() error {
 // hand hands the drawn batches over to Passes.
 func (d *drawing) hand() {
 	for _, m := range d.members {
-		d.drawn[m.Epoch*d.cfg.PerEpoch+m.Batch] = &m.Partial
+		d.drawn[d.cfg.step(m.Epoch, m.Batch)] = &m.Partial
 		if d.cfg.Stage != nil {
 			d.Passes.absent = append(d.Passes.absent, m.absent)
 		}
@@ -99,7 +99,7 @@ func (d *drawing) start(ctx context.Context, most uint64) error {
 	var order *sample.Order
 	room := d.cfg.Room - d.before
 	for step := d.next; step < d.next+most; step++ {
-		epoch, batch := step/d.cfg.PerEpoch, step%d.cfg.PerEpoch
+		epoch, batch := d.cfg.FirstEpoch+step/d.cfg.PerEpoch, step%d.cfg.PerEpoch
 		if order == nil || order.Epoch() != epoch {
 			var err error
 			if order, err = d.cfg.Order(epoch); err != nil {

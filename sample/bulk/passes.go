@@ -23,7 +23,9 @@ type PassesConfig struct {
 	// Order returns the order of an epoch's seeds, which are cut into PerEpoch batches.
 	Order    func(epoch uint64) (*sample.Order, error)
 	PerEpoch uint64
-	// First is the first step, counted over all epochs, and End is the step after the last.
+	// First is the first step, counted over all epochs from FirstEpoch on, and End is the step
+	// after the last.
+	FirstEpoch uint64
 	First, End uint64
 	// Workers is the number of goroutines that sample.
 	Workers int
@@ -107,7 +109,7 @@ func (g *Passes) Draw(ctx context.Context, worker int, b *sample.Batch) error {
 // have the batch.
 func (g *Passes) take(ctx context.Context, epoch, batch uint64, d *sample.Dense) (ok bool,
 	err error) {
-	p, err := g.find(ctx, epoch*g.cfg.PerEpoch+batch)
+	p, err := g.find(ctx, g.cfg.step(epoch, batch))
 	if p == nil || err != nil {
 		return false, err
 	}
@@ -117,6 +119,11 @@ func (g *Passes) take(ctx context.Context, epoch, batch uint64, d *sample.Dense)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return true, g.room.Add(-p.Bytes())
+}
+
+// step returns the number of a batch.
+func (c *PassesConfig) step(epoch, batch uint64) uint64 {
+	return (epoch-c.FirstEpoch)*c.PerEpoch + batch
 }
 
 // find takes out the batch at step, after drawing batches up to it. It returns nil if it does not

@@ -30,7 +30,7 @@ type PassStage interface {
 func (g *Passes) Begins(epoch, batch uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	step := epoch*g.cfg.PerEpoch + batch
+	step := g.cfg.step(epoch, batch)
 	return g.cfg.Stage != nil && !g.alone && step >= g.staged && step < g.cfg.End
 }
 

@@ -18,6 +18,9 @@ import (
 type Config struct {
 	// Seeds are the nodes that each epoch goes through, in an order of its own.
 	Seeds []sample.NodeID
+	// Same, if it is not nil, is the order of the only epoch, in place of one of Seeds. Batches are
+	// drawn as those of its epoch; superbatches count it as epoch 0.
+	Same *sample.Order
 	// Batch is the number of seeds of a batch, which comes as Parts batches: see Order.Split. With
 	// 0 or 1 it comes whole.
 	Batch, Parts int
@@ -54,12 +57,40 @@ type Config struct {
 
 // order returns the order of an epoch's seeds.
 func (c *Config) order(epoch uint64) (*sample.Order, error) {
+	if c.Same != nil {
+		return c.Same, nil
+	}
 	o, err := sample.EpochOrder(c.Seeds, c.Seed, epoch, c.Batch)
 	if err == nil {
 		o = o.Split(c.Parts)
 	}
 	return o, err
 }
+
+// Open starts the batches of one order, as a pipeline or a superbatch. Closing them frees all that
+// they take.
+func Open(ctx context.Context, src *Source, c Config, order *sample.Order) (sample.Batches,
+	error) {
+	if c.Superbatch == nil {
+		return src.Pipeline(ctx, &c, order, 0, nil)
+	}
+	c.Same = order
+	l := New(src, c)
+	e, err := l.Epoch(ctx, 0, 0)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &lastEpoch{Batches: e.Batches, loader: l}, nil
+}
+
+// lastEpoch closes the loader of its batches too.
+type lastEpoch struct {
+	sample.Batches
+	loader *Loader
+}
+
+// Close frees the memory of batches and removes their files.
+func (e *lastEpoch) Close() error { return errors.Join(e.Batches.Close(), e.loader.Close()) }
 
 // Loader makes the batches of epochs. One goroutine may use it.
 type Loader struct {
@@ -112,7 +143,9 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order, f
 	return sample.NewPipeline(ctx, sample.PipelineConfig{
 		Drawer: func(workers int) (sample.Drawer, error) {
 			per := order.Batches()
-			return s.drawer(c, workers, per, order.Epoch()*per+first, (order.Epoch()+1)*per)
+			same := *c
+			same.Same = order
+			return s.drawer(&same, workers, per, first, per)
 		},
 		Order: order, StartBatch: first, Features: features, FeaturesOf: of,
 		Split: s.Split, Cut: s.Cut, Labels: s.Labels, Prepare: c.Prepare, Workers: c.Workers,

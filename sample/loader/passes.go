@@ -19,7 +19,8 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 		return bulk.NewMacro(bulk.MacroConfig{
 			Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
 			Workers: c.PassWorkers, Order: c.order,
-			PerEpoch: per, Batches: uint64(c.Macro), End: end, Budget: s.Budget}), nil
+			PerEpoch: per, Batches: uint64(c.Macro),
+			End: c.firstEpoch()*per + end, Budget: s.Budget}), nil
 	}
 	if c.Draws != nil {
 		host, err := s.samplers(s.Topology, c.Fanout, c.Seed, workers)
@@ -46,11 +47,20 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 			return s.samplerOf(t, c.Fanout, c.Seed)
 		},
 		Order: c.order, PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
-		Room: s.Graph.PassBytes - held, WindowBytes: held, Budget: s.Budget}
+		FirstEpoch: c.firstEpoch(),
+		Room:       s.Graph.PassBytes - held, WindowBytes: held, Budget: s.Budget}
 	if s.staged != nil && c.Superbatch == nil && !c.Later {
 		cfg.Stage = s.staged
 	}
 	return bulk.NewPasses(cfg), nil
+}
+
+// firstEpoch returns the epoch of the first step.
+func (c *Config) firstEpoch() uint64 {
+	if c.Same != nil {
+		return c.Same.Epoch()
+	}
+	return 0
 }
 
 // samplers returns samplers of a topology, one for each worker.

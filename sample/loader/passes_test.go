@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"testing"
 
@@ -167,4 +168,70 @@ func TestPassesAreLeftOut(t *testing.T) {
 			t.Errorf("%s: windows of %d bytes, %d held, %v", name, bytes, held, err)
 		}
 	}
+}
+
+// TestSameOrder: the batches of one order, whatever its epoch, are the same from a pipeline and a
+// superbatch, and are drawn in passes where there is memory for them.
+func TestSameOrder(t *testing.T) {
+	s := passesStore(t)
+	want, _ := ofOrder(t, s, topology.Options{Resident: true}, false)
+	graph := topology.Options{CacheBytes: 64 << 10}
+	_, most := ofOrder(t, s, graph, false)
+	graph.PassBytes = 32 << 20
+	for _, super := range []bool{false, true} {
+		got, blocks := ofOrder(t, s, graph, super)
+		if !slices.Equal(got, want) {
+			t.Errorf("superbatch %v: other batches", super)
+		}
+		if blocks > most/2 {
+			t.Errorf("superbatch %v: %d blocks were read, batch by batch %d", super, blocks, most)
+		}
+	}
+}
+
+// ofOrder returns the hashes of the batches of an order of the last epoch that there is, and the
+// blocks of lists that were read.
+func ofOrder(t *testing.T, s *layout.Store, graph topology.Options, super bool) (all []uint64,
+	blocks uint64) {
+	t.Helper()
+	dev, err := blockdev.Open(blockdev.Options{Backend: blockdev.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := NewSource(s, dev, mem.NewBudget(256<<20))
+	if err := errors.Join(src.OpenGraph(t.Context(), graph), src.OpenRows(t.Context()),
+		src.OpenFeatures(t.Context(), Cache{Policy: "none"})); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Fanout: []int{8, 8}, Seed: 5, Workers: 2, PassWorkers: 1}
+	var seeds []sample.NodeID
+	for v := range sample.NodeID(500) {
+		seeds = append(seeds, 59*v)
+	}
+	c.Same, err = sample.EpochOrder(seeds, 5, math.MaxUint64, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if super {
+		c.Superbatch = &superbatch.Config{Epochs: 1, StorageBytes: 64 << 20, Slots: 1,
+			PlanBytes: 32 << 20, Name: "batches-1"}
+	}
+	l := New(src, c)
+	e, err := l.Epoch(t.Context(), 0, 0)
+	for err == nil {
+		var b *sample.Batch
+		if b, err = e.Next(t.Context()); err == nil {
+			b.Epoch = 0
+			all = append(all, sample.BatchHash(b))
+			b.Release()
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	blocks = src.Topology.Stats().BlocksRead
+	if err := errors.Join(e.Close(), l.Close(), src.Close(), dev.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return all, blocks
 }

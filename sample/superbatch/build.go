@@ -231,6 +231,7 @@ func (b *builder) sampleEpoch(ctx context.Context, out *batchWriter,
 		if err != nil {
 			return err
 		}
+		d.Epoch = epoch // its order may be that of another
 		err = out.add(d)
 		d.Release()
 		if err != nil {

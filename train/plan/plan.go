@@ -286,6 +286,19 @@ func (p *Plan) SuperbatchConfig(d *Profile, threads int) *superbatch.Config {
 	return c
 }
 
+// EvaluationShare is the part of the storage for superbatches that those of an evaluation have, and
+// evaluationSlots the rows in their cache, which finds few.
+const EvaluationShare, evaluationSlots = 4, 64
+
+// EvaluationConfig returns the configuration of the superbatches of an evaluation, in the memory of
+// those of a training that takes turns with it.
+func (p *Plan) EvaluationConfig(d *Profile, threads int) *superbatch.Config {
+	c := p.SuperbatchConfig(d, threads)
+	c.Epochs, c.Batches, c.StorageBytes, c.SweepAhead = 1, 0, c.StorageBytes/EvaluationShare, false
+	c.Slots, c.SlotsKept = min(c.Slots, evaluationSlots), 0
+	return c
+}
+
 // taken returns the bytes that a run needs with no feature rows kept.
 func (p *DevicePlan) taken() int64 {
 	return p.Other + p.Model + p.Step + p.Given + p.Lists + p.Eval

@@ -1,0 +1,55 @@
+package train
+
+import (
+	"context"
+	"testing"
+
+	"gdb/layout"
+	"gdb/train/run"
+	"gdb/train/runs"
+	"gdb/train/setting"
+)
+
+// TestEvaluatesAhead: sampled evaluation through superbatches predicts as that from memory does,
+// with rows in pieces and whole, and leaves no files.
+func TestEvaluatesAhead(t *testing.T) {
+	for _, model := range []string{"hsage", "sage"} {
+		c := resumeConfig()
+		c.Model, c.Epochs, c.Hidden, c.EvalMode = model, 2, 8, setting.EvalSampled
+		c.Cache = "none"
+		want, ahead := losses(t, mustBuild(t, plantedTypesFrom(plantedNodes/8)), c)
+		if ahead {
+			t.Fatal("superbatches without their cache")
+		}
+		c.Cache, c.FeatureCache = setting.CacheBelady, 8<<10
+		s := mustBuild(t, plantedTypesFrom(plantedNodes/8))
+		got, ahead := losses(t, s, c)
+		if !ahead {
+			t.Fatal("no superbatches")
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%s, epoch %d: loss %g of val, want %g", model, i+1, got[i], want[i])
+			}
+		}
+		checkPrep(t, s)
+	}
+}
+
+// losses trains, and returns the losses of evaluations and whether these were sampled ahead.
+func losses(t *testing.T, s *layout.Store, c Config) (all []float64, ahead bool) {
+	t.Helper()
+	_, err := Run(context.Background(), s, mustDevice(t), c, func(e run.Event) {
+		if e.Started != nil {
+			p := e.Started.Of.(*Begun).Plan
+			ahead = p.Superbatch != nil && !p.Superbatch.Overlap && !p.Superbatch.InPlace
+		}
+		if e.Epoch != nil {
+			all = append(all, *e.Epoch.(*runs.Epoch).ValLoss)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, ahead
+}
