@@ -1,10 +1,12 @@
 package topology_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
@@ -54,7 +56,8 @@ func TestJoinedLists(t *testing.T) {
 				t.Fatal(err, opt.Budget.Used())
 			}
 		}
-		checkScan(t, s, dir, lists)
+		checkScan(t, s, dir, lists, listfile.Scan)
+		checkScan(t, s, dir, lists, listfile.ScanTogether)
 	}
 }
 
@@ -102,10 +105,12 @@ func checkJoinedColumns(t *testing.T, ses topology.Session, lists [][]listfile.E
 }
 
 // checkScan compares a scan of all lists: every node comes once, in order.
-func checkScan(t *testing.T, s *layout.Store, dir layout.Direction, lists [][]listfile.Edge) {
+func checkScan(t *testing.T, s *layout.Store, dir layout.Direction, lists [][]listfile.Edge,
+	scan func(context.Context, *layout.Store, blockdev.Device, layout.Direction,
+		func(layout.NodeID, bool, *listfile.Lists) error) error) {
 	t.Helper()
 	next, at := 0, 0
-	err := listfile.Scan(t.Context(), s, layouttest.Device(t), dir,
+	err := scan(t.Context(), s, layouttest.Device(t), dir,
 		func(first layout.NodeID, cont bool, l *listfile.Lists) error {
 			for i := range len(l.Off) - 1 {
 				if !cont || i > 0 {

@@ -101,7 +101,7 @@ func wholeOf(x *exec.Execution) *algorithm.Graph {
 		Budget: g.Budget, Threads: runtime.GOMAXPROCS(0),
 		Scan: func(ctx context.Context,
 			fn func(layout.NodeID, bool, *listfile.Lists) error) error {
-			return listfile.Scan(ctx, g.Store, g.Dev, layout.In, fn)
+			return listfile.ScanTogether(ctx, g.Store, g.Dev, layout.In, fn)
 		}}
 }
 
