@@ -160,7 +160,7 @@ func (pl *plan) unlisted() bool {
 		n.check != nil || n.set.Bits != nil || len(s.factors) > 1 {
 		return false
 	}
-	return len(s.factors) == 0 || s.factors[0].isDegree()
+	return len(s.factors) == 0 || s.factors[0].isDegree() && s.factors[0].legs[0].lists != nil
 }
 
 // sum hands on a row that counts for all nodes of a range.
@@ -221,12 +221,12 @@ func (w *worker) add(k int, in *batch, row int, v uint32) error {
 // addAll adds a row for each value of the node of step k.
 func (w *worker) addAll(k int, in *batch, row int, vs []uint32) error {
 	for len(vs) > 0 {
-		n := min(len(vs), batchRows-len(w.found[k]))
+		n := min(len(vs), w.most-len(w.found[k]))
 		w.found[k] = append(w.found[k], vs[:n]...)
 		for range n {
 			w.from[k] = append(w.from[k], int32(row))
 		}
-		if vs = vs[n:]; len(w.found[k]) == batchRows {
+		if vs = vs[n:]; len(w.found[k]) == w.most {
 			if err := w.flush(k, in); err != nil {
 				return err
 			}
