@@ -101,6 +101,7 @@ func (l *Lists) finish(ctx context.Context, grow func(int64) error) error {
 	var steps pace.Steps
 	for i := range len(l.Off) - 1 {
 		lo, hi, v := l.Off[i], l.Off[i+1], l.owner(i)
+		l.Squares += float64(hi-lo) * float64(hi-lo)
 		if err := l.sort(ctx, lo, hi); err != nil {
 			return err
 		}

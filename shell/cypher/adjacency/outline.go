@@ -8,8 +8,10 @@ import (
 
 // Outline is what is known of lists whether or not they are in memory.
 type Outline struct {
-	// Entries is how many there are.
+	// Entries is how many there are, and Squares the squares of the lengths of lists together; 0 if
+	// that is not known.
 	Entries uint64
+	Squares float64
 	// Loops says that edges may join nodes with themselves, Multi that a neighbor may stand in a
 	// list twice, and Told that types or numbers may tell edges apart that have the same ends.
 	Loops, Multi, Told bool

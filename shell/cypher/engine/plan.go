@@ -372,9 +372,7 @@ func (pl *plan) extend(bound []int, v int, rows float64, sizes []float64) (out, 
 			if !pl.follows(r, from) {
 				return math.Inf(1), 0
 			}
-			// Edges are spread evenly over the nodes at both ends.
-			ends := math.Max(1, float64(pl.p.nodes[from].set.Len()))
-			each := float64(r.outline.Entries) / ends
+			each := pl.length(r, from, bound)
 			out *= math.Min(1, each/all)
 			shortest = math.Min(shortest, each)
 			linked = true
@@ -384,6 +382,26 @@ func (pl *plan) extend(bound []int, v int, rows float64, sizes []float64) (out, 
 		return rows, rows * lookUpCost
 	}
 	return out, rows * shortest
+}
+
+// length estimates how long the lists of a node of a relationship are. Edges are spread evenly over
+// the nodes at both ends; but a node that was come to by an edge of the same types is one of many
+// edges more often than one of few.
+func (pl *plan) length(r *rel, from int, bound []int) float64 {
+	if r.outline.Entries == 0 {
+		return 0
+	}
+	for _, q := range pl.p.rels {
+		if q == r || q.from != from && q.to != from ||
+			!slices.Contains(bound, q.from+q.to-from) || !slices.Equal(q.types, r.types) ||
+			r.outline.Squares == 0 || r.owner != from && r.side != ast.Both {
+			continue
+		}
+		if r.side == ast.Both || (q.from == from) == (r.from == from) {
+			return r.outline.Squares / float64(r.outline.Entries)
+		}
+	}
+	return float64(r.outline.Entries) / math.Max(1, float64(pl.p.nodes[from].set.Len()))
 }
 
 // place gives conditions, conflicts and factors to the first steps that have all they need.
