@@ -40,7 +40,7 @@ type shrinking struct {
 }
 
 func (s *shrinking) run(ctx context.Context, near *neighborhoods, threads int) error {
-	err := near.each(ctx, threads, func(_ int, v uint32, nbrs []uint32) error {
+	err := near.each(ctx, threads, nil, func(_ int, v uint32, nbrs []uint32) error {
 		atomic.StoreUint32(&s.core[v], uint32(len(nbrs)))
 		s.again[v] = 1
 		return nil
@@ -50,7 +50,7 @@ func (s *shrinking) run(ctx context.Context, near *neighborhoods, threads int) e
 	for fell.Load() && err == nil {
 		fell.Store(false)
 		s.rounds++
-		err = near.each(ctx, threads, func(w int, v uint32, nbrs []uint32) error {
+		err = near.each(ctx, threads, s.waits, func(w int, v uint32, nbrs []uint32) error {
 			if !atomic.CompareAndSwapUint32(&s.again[v], 1, 0) {
 				return nil
 			}
@@ -71,6 +71,9 @@ func (s *shrinking) run(ctx context.Context, near *neighborhoods, threads int) e
 	}
 	return err
 }
+
+// waits reports whether a node has a neighbor that has fallen.
+func (s *shrinking) waits(v uint32) bool { return s.again[v] != 0 }
 
 // supported returns the greatest number up to most that as many neighbors have or exceed.
 func (s *shrinking) supported(w int, most uint32, nbrs []uint32) uint32 {

@@ -59,6 +59,17 @@ func (g *Graph) sizes(ctx context.Context, by turned, out []uint32) error {
 	})
 }
 
+// unwanted marks the size of a list that is left out for now.
+const unwanted = 1 << 31
+
+// wantedSize returns the size of a list; 0 for one that is left out.
+func wantedSize(size uint32) uint64 {
+	if size&unwanted != 0 {
+		return 0
+	}
+	return uint64(size)
+}
+
 // csrBytes returns the memory of lists with counts of nodes and entries.
 func csrBytes(nodes, entries uint64, weighted bool) int64 {
 	if weighted {
@@ -72,7 +83,7 @@ func (g *Graph) csr(ctx context.Context, by turned, sizes []uint32, first, end u
 	weighted bool) (c *csr, err error) {
 	entries := uint64(0)
 	for _, n := range sizes[first:end] {
-		entries += uint64(n)
+		entries += wantedSize(n)
 	}
 	a, err := mem.NewArena(g.Budget, "lists in memory", csrBytes(end-first, entries, weighted))
 	if err != nil {
@@ -85,12 +96,12 @@ func (g *Graph) csr(ctx context.Context, by turned, sizes []uint32, first, end u
 		c.weights = mem.View[float32](b[at+4*entries:])
 	}
 	for i := first; i+1 < end; i++ { // off[i+1] is where list i begins, and then its end
-		c.off[i-first+2] = c.off[i-first+1] + uint64(sizes[i])
+		c.off[i-first+2] = c.off[i-first+1] + wantedSize(sizes[i])
 	}
 	err = g.pass(ctx, func(_ int, v layout.NodeID, nbrs []layout.NodeID, weights []float32) error {
 		var weight float32
 		add := func(owner, nbr uint32) {
-			if uint64(owner) < first || uint64(owner) >= end {
+			if uint64(owner) < first || uint64(owner) >= end || sizes[owner]&unwanted != 0 {
 				return
 			}
 			at := atomic.AddUint64(&c.off[uint64(owner)-first+1], 1) - 1
@@ -183,13 +194,14 @@ func (c *csr) simple(ctx context.Context, g *Graph) error {
 // ranges cuts the nodes into ranges whose lists take no more than room bytes each.
 func (g *Graph) ranges(sizes []uint32, room int64) (ends []uint64, err error) {
 	begin, entries := uint64(0), uint64(0)
-	for v, n := range sizes {
-		most := csrBytes(uint64(v)+1-begin, entries+uint64(n), false)
+	for v, size := range sizes {
+		n := wantedSize(size)
+		most := csrBytes(uint64(v)+1-begin, entries+n, false)
 		if most > room && uint64(v) > begin {
 			ends, begin, entries = append(ends, uint64(v)), uint64(v), 0
-			most = csrBytes(1, uint64(n), false)
+			most = csrBytes(1, n, false)
 		}
-		if entries += uint64(n); most > room || len(ends) > rangesMost {
+		if entries += n; most > room || len(ends) > rangesMost {
 			return nil, g.short(sizes, room)
 		}
 	}
@@ -216,12 +228,13 @@ const passBytes = 8 << 20
 func (g *Graph) short(sizes []uint32, room int64) error {
 	entries := uint64(0)
 	for _, n := range sizes {
-		entries += uint64(n)
+		entries += uint64(n &^ unwanted)
 	}
 	all := csrBytes(g.Nodes, entries, false)
 	return fmt.Errorf("lists take %s in all, and there is room for %s at a time: raise "+
 		"--memory by %s; with %s more, one pass does", mem.FormatSize(all), mem.FormatSize(room),
-		mem.FormatSize(max(all*4/rangesMost-room, passBytes)), mem.FormatSize(max(all*4/3-room, 0)))
+		mem.FormatSize(max(all*4/rangesMost-room, passBytes)),
+		mem.FormatSize(max(all*4/3-room, 0)))
 }
 
 // neighborhoods hands out the neighbors of nodes in the undirected simple graph: from memory if all
@@ -230,7 +243,6 @@ type neighborhoods struct {
 	g     *Graph
 	sizes []uint32 // of the lists, with loops left out and parallel edges counted each
 	whole *csr
-	ends  []uint64
 }
 
 // neighborhoods counts the sizes into an array, and takes what memory there is.
@@ -240,10 +252,9 @@ func (g *Graph) neighborhoods(ctx context.Context, sizes []uint32) (n *neighborh
 		return nil, err
 	}
 	n.whole, err = n.load(ctx, 0, g.Nodes)
-	n.ends = []uint64{g.Nodes}
 	var full *mem.LimitError
 	if errors.As(err, &full) {
-		n.ends, err = g.ranges(sizes, g.room())
+		err = nil
 	}
 	return n, err
 }
@@ -259,26 +270,39 @@ func (n *neighborhoods) load(ctx context.Context, first, end uint64) (*csr, erro
 	return c, err
 }
 
-// each calls work with the neighbors of all nodes on up to threads goroutines, each of which takes
-// consecutive ones.
-func (n *neighborhoods) each(ctx context.Context, threads int,
+// each calls work with the neighbors of all nodes on up to threads goroutines, each of which
+// takes consecutive ones. Where lists are not all in memory, it leaves out nodes that are not
+// wanted as it begins; nil wants all.
+func (n *neighborhoods) each(ctx context.Context, threads int, wanted func(v uint32) bool,
 	work func(w int, v uint32, nbrs []uint32) error) error {
 	g := *n.g
 	g.Threads = threads
+	if n.whole != nil {
+		return n.whole.each(ctx, &g, work)
+	}
+	for v := range n.sizes {
+		n.sizes[v] &^= unwanted
+		if wanted != nil && !wanted(uint32(v)) {
+			n.sizes[v] |= unwanted
+		}
+	}
+	ends, err := g.ranges(n.sizes, g.room())
+	if err != nil {
+		return err
+	}
 	begin := uint64(0)
-	for _, end := range n.ends {
-		c := n.whole
-		if c == nil {
-			var err error
-			if c, err = n.load(ctx, begin, end); err != nil {
-				return err
-			}
-		}
-		err := c.each(ctx, &g, work)
-		if n.whole == nil {
-			err = errors.Join(err, c.arena.Free())
-		}
+	for _, end := range ends {
+		c, err := n.load(ctx, begin, end)
 		if err != nil {
+			return err
+		}
+		err = c.each(ctx, &g, func(w int, v uint32, nbrs []uint32) error {
+			if n.sizes[v]&unwanted != 0 {
+				return nil
+			}
+			return work(w, v, nbrs)
+		})
+		if err = errors.Join(err, c.arena.Free()); err != nil {
 			return err
 		}
 		begin = end

@@ -34,7 +34,7 @@ func Labels(ctx context.Context, g *Graph) (c *Column, err error) {
 	var around []uint32
 	for ; changed && rounds < labelRounds && err == nil; rounds++ {
 		changed = false
-		err = near.each(ctx, 1, func(_ int, v uint32, nbrs []uint32) error {
+		err = near.each(ctx, 1, nil, func(_ int, v uint32, nbrs []uint32) error {
 			around = around[:0]
 			for _, u := range nbrs {
 				around = append(around, labels[u])
