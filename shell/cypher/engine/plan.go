@@ -154,6 +154,7 @@ func (pl *plan) load(ctx context.Context, r *rel, owner int) (bool, error) {
 	var err error
 	if r.lists, err = pl.src.Lists(ctx, r.side, r.types); r.lists != nil {
 		r.outline = &r.lists.Outline
+		r.squares[r.side] = r.outline.Squares
 	}
 	return r.lists != nil, err
 }
@@ -391,14 +392,14 @@ func (pl *plan) length(r *rel, from int, bound []int) float64 {
 	if r.outline.Entries == 0 {
 		return 0
 	}
+	side := pl.sideOf(r, from)
 	for _, q := range pl.p.rels {
-		if q == r || q.from != from && q.to != from ||
-			!slices.Contains(bound, q.from+q.to-from) || !slices.Equal(q.types, r.types) ||
-			r.outline.Squares == 0 || r.owner != from && r.side != ast.Both {
+		if q == r || q.from != from && q.to != from || pl.sideOf(q, from) != side ||
+			!slices.Contains(bound, q.from+q.to-from) || !slices.Equal(q.types, r.types) {
 			continue
 		}
-		if r.side == ast.Both || (q.from == from) == (r.from == from) {
-			return r.outline.Squares / float64(r.outline.Entries)
+		if r.squares[side] > 0 {
+			return r.squares[side] / float64(r.outline.Entries)
 		}
 	}
 	return float64(r.outline.Entries) / math.Max(1, float64(pl.p.nodes[from].set.Len()))
