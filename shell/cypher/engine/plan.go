@@ -341,8 +341,10 @@ func (pl *plan) greedy(seq []int, rows float64, core []int, sizes []float64) ([]
 	cost := rows
 	for all := union(seq, core); len(seq) < all; {
 		next, least, price := -1, math.Inf(1), 0.0
+		linked := slices.ContainsFunc(core, func(v int) bool { return pl.linked(seq, v) })
 		for _, v := range core {
-			if slices.Contains(seq, v) {
+			apart := linked && !pl.linked(seq, v) && pl.p.nodes[v].by == nil
+			if slices.Contains(seq, v) || apart && sizes[v] > crossMost {
 				continue
 			}
 			if n, c := pl.extend(seq, v, rows, sizes); next < 0 || n+c < least+price {
@@ -353,6 +355,25 @@ func (pl *plan) greedy(seq []int, rows float64, core []int, sizes []float64) ([]
 		cost += rows + price
 	}
 	return seq, cost
+}
+
+// crossMost is how many values a node may have that is bound before a relationship leads to it:
+// what is estimated of rows before may be far too little.
+const crossMost = 4
+
+// linked reports whether a node is not among others and is come to by relationships from them.
+func (pl *plan) linked(seq []int, v int) (linked bool) {
+	for _, r := range pl.p.rels {
+		from := r.from + r.to - v
+		if r.from != v && r.to != v || !slices.Contains(seq, from) {
+			continue
+		}
+		if !pl.follows(r, from) {
+			return false
+		}
+		linked = true
+	}
+	return linked && !slices.Contains(seq, v)
 }
 
 // extend estimates the rows after one more node, and how many entries of lists it looks at.
