@@ -153,10 +153,16 @@ func (in *input) set(rows []*eval.Scope) {
 // morselRows is how many rows of the clauses before a thread takes at once.
 const morselRows = 128
 
-// parts returns numbers of rows, in parts.
-func (in *input) parts() []Range {
-	all := everything(uint64(len(in.rows)))
-	return all.split(morselRows)
+// rowParts returns numbers of rows of the clauses before, in parts: long ones where lists are read,
+// of which those that are in a block are wanted at once.
+func (pl *plan) rowParts() []Range {
+	rows := len(pl.p.in.rows)
+	each := morselRows
+	if pl.reads {
+		each = min(max(each, rows/(4*max(pl.src.Threads(), 1))), pl.most)
+	}
+	all := everything(uint64(rows))
+	return all.split(uint32(each))
 }
 
 // first makes the step that binds what rows have, and that of relationships that join such nodes;
@@ -168,7 +174,11 @@ func (pl *plan) first(ctx context.Context) (bool, error) {
 		if !pl.p.nodes[r.from].bound || !pl.p.nodes[r.to].bound {
 			continue
 		}
-		if ok, err := pl.load(ctx, r, r.from); !ok || err != nil {
+		owner := r.from
+		if !pl.follows(r, owner) {
+			owner = r.to
+		}
+		if ok, err := pl.load(ctx, r, owner); !ok || err != nil {
 			return ok, err
 		}
 		join.legs = append(join.legs, r)
@@ -253,7 +263,7 @@ type outer struct {
 // sinks returns what a worker hands rows to before next takes them.
 func (pl *plan) sinks(env *vector.Env, next sink) sink {
 	if in := pl.p.in; in != nil && in.optional {
-		next = &outer{pl, in.parts(), next}
+		next = &outer{pl, pl.rowParts(), next}
 	}
 	return &filtered{pl, env, next, make([]bool, pl.most)}
 }

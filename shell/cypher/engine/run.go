@@ -56,7 +56,7 @@ func (pl *plan) run(ctx context.Context, env *vector.Env, threads int, newSink f
 // clauses before.
 func (pl *plan) parts() []Range {
 	if pl.p.in != nil {
-		return pl.p.in.parts()
+		return pl.rowParts()
 	}
 	n := pl.p.nodes[pl.steps[0].node]
 	if n.anchored {
