@@ -31,6 +31,8 @@ type Lists struct {
 	// Num are numbers among the edges with equal ends and type, doubled, plus 1 for an edge that
 	// leads to the owner of the list where the others lead from it; empty if all are 0.
 	Num []uint32
+	// Moved says that entries have been sorted, and are not in the order in which they came.
+	Moved bool
 
 	finished bool
 }
@@ -135,11 +137,12 @@ func (l *Lists) sort(ctx context.Context, lo, hi uint32) error {
 		if slices.IsSorted(nbr) {
 			return nil
 		}
+		l.Moved = true
 		return pace.SortFunc(ctx, nbr, cmp.Compare[uint32])
 	}
 	s := &byNeighbor{nbr: nbr, typ: l.Typ[lo:hi]}
 	if !sort.IsSorted(s) {
-		s.ctx = ctx
+		s.ctx, l.Moved = ctx, true
 		sort.Stable(s)
 	}
 	return s.err

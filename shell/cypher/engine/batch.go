@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"gdb/shell/cypher/eval"
 	"gdb/shell/cypher/value"
 	"gdb/shell/cypher/vector"
@@ -29,9 +31,12 @@ type batch struct {
 // Len returns the number of rows.
 func (b *batch) Len() int { return b.n }
 
-// Vector returns a node, or a variable of the clauses before.
+// Vector returns a node, a relationship, or a variable of the clauses before.
 func (b *batch) Vector(name string) *vector.Vector {
 	i, ok := b.p.byName[name]
+	if r, is := b.p.relByName[name]; is {
+		return b.edges(r)
+	}
 	if !ok && b.row != nil {
 		return b.given(name)
 	}
@@ -39,6 +44,19 @@ func (b *batch) Vector(name string) *vector.Vector {
 		return nil
 	}
 	return &vector.Vector{Kind: vector.Node, Nodes: b.nodes[i][:b.n], G: b.src}
+}
+
+// edges returns a relationship; nil if it is only in scopes, as where it is null in a row.
+func (b *batch) edges(i int) *vector.Vector {
+	if b.ents[i] == nil || slices.Contains(b.ents[i][:b.n], noEntry) {
+		return nil
+	}
+	out := &vector.Vector{Kind: vector.Rel, Edges: make([]vector.Edge, b.n), G: b.src,
+		Rel: b.src.Rel}
+	for row := range out.Edges {
+		out.Edges[row] = b.identity(i, row)
+	}
+	return out
 }
 
 // Scope returns the variables of a row that are still kept.
@@ -70,12 +88,11 @@ func (b *batch) Scope(row int) *eval.Scope {
 
 // rel returns a relationship of a row.
 func (b *batch) rel(i, row int) value.Rel {
-	id := b.identity(i, row)
-	return b.src.Rel(id.from, id.to, id.typ, id.number)
+	return b.src.Rel(b.identity(i, row))
 }
 
 // identity returns what tells a relationship of a row from others.
-func (b *batch) identity(i, row int) identity {
+func (b *batch) identity(i, row int) vector.Edge {
 	r := b.p.rels[i]
 	return r.identityOf(b.ents[i][row], b.nodes[r.owner][row], b.nodes[r.other()][row],
 		b.src.Undirected())

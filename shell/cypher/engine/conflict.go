@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/vector"
 )
 
 // Two variables of a MATCH are never the same relationship. What follows tells for which of them
@@ -58,29 +59,22 @@ func (r *rel) loopless() bool {
 	return r.outline != nil && !r.outline.Loops
 }
 
-// identity is what tells relationships apart.
-type identity struct {
-	from, to uint32
-	typ      uint16
-	number   uint32
-}
-
 // identityOf returns the identity of an entry of the list of owner: its place, or its code if lists
 // are not in memory.
-func (r *rel) identityOf(entry, owner, other uint32, undirected bool) identity {
-	id := identity{from: owner, to: other}
+func (r *rel) identityOf(entry, owner, other uint32, undirected bool) vector.Edge {
+	id := vector.Edge{From: owner, To: other}
 	var back bool
 	if l := r.lists; l == nil {
-		id.typ, id.number, back = r.outline.Decode(entry)
+		id.Type, id.Number, back = r.outline.Decode(entry)
 	} else {
-		id.typ = l.TypeOf(entry)
-		id.number, back = l.NumberOf(entry)
+		id.Type = l.TypeOf(entry)
+		id.Number, back = l.NumberOf(entry)
 	}
 	if r.side == ast.In || back {
-		id.from, id.to = id.to, id.from
+		id.From, id.To = id.To, id.From
 	}
-	if undirected && id.from > id.to {
-		id.from, id.to = id.to, id.from
+	if undirected && id.From > id.To {
+		id.From, id.To = id.To, id.From
 	}
 	return id
 }

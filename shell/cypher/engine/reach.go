@@ -138,8 +138,7 @@ func (s *search) hop(part []uint32, target int64, out *[]uint32) error {
 func (s *search) path(v uint32, hops int) []value.Rel {
 	out := make([]value.Rel, hops)
 	for i := hops - 1; i >= 0; i-- {
-		id := s.r.identityOf(s.by[v], s.up[v], v, s.src.Undirected())
-		out[i] = s.src.Rel(id.from, id.to, id.typ, id.number)
+		out[i] = s.src.Rel(s.r.identityOf(s.by[v], s.up[v], v, s.src.Undirected()))
 		v = s.up[v]
 	}
 	return out

@@ -52,11 +52,10 @@ type Source interface {
 	Read(ctx context.Context, w Want, nodes []uint32, into *adjacency.Lists, room int64) error
 	// Free returns how much memory statements may still take, in bytes.
 	Free() int64
-	// Rel returns a relationship: number tells it from others with the same ends and type.
-	Rel(from, to uint32, typ uint16, number uint32) value.Rel
-	// Property writes a property of nodes; false if that is to be read node by node.
-	Property(ctx context.Context, nodes *vector.Vector, key string, out *vector.Vector) (bool,
-		error)
+	// Rel returns a relationship.
+	Rel(e vector.Edge) value.Rel
+	// Property writes a property of nodes or relationships; false if that is to be read one by one.
+	Property(ctx context.Context, of *vector.Vector, key string, out *vector.Vector) (bool, error)
 	// Find returns the nodes that may have a value as a property, in order; false if it would have
 	// to look at all.
 	Find(ctx context.Context, labels []string, key string, v any) ([]uint32, bool, error)

@@ -80,8 +80,8 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 		}
 	}
 	env := &vector.Env{Row: row, Rows: &sync.Mutex{},
-		Property: func(nodes *vector.Vector, key string, out *vector.Vector) (bool, error) {
-			return e.Source.Property(ctx, nodes, key, out)
+		Property: func(of *vector.Vector, key string, out *vector.Vector) (bool, error) {
+			return e.Source.Property(ctx, of, key, out)
 		}}
 	pl, err := makePlan(ctx, p, env, e.Source)
 	if pl == nil || err != nil {

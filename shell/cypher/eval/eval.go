@@ -153,8 +153,7 @@ func Property(x ast.Expr, of any, key string) (any, error) {
 	case value.Node:
 		return of.G.NodeProp(of.ID, key)
 	case value.Rel:
-		props, err := of.G.RelProps(of)
-		return props[key], err
+		return of.G.RelProp(of, key)
 	case value.Temporal:
 		part, err := of.Component(key)
 		if err != nil {

@@ -16,10 +16,13 @@ type run struct {
 	column   *resident // nil for a type without the property, and for null
 }
 
-// Property writes a column of nodes, or their ids. It is false where these do not fit in memory and
-// for columns of different types.
+// Property writes a property of relationships, a column of nodes, or their ids. It is false where
+// these do not fit in memory and for columns of different types.
 func (s *source) Property(ctx context.Context, nodes *vector.Vector, key string,
 	out *vector.Vector) (bool, error) {
+	if nodes.Kind == vector.Rel {
+		return s.edgeProperty(ctx, nodes.Edges, key, out)
+	}
 	runs, err := s.runs(ctx, nodes.Nodes, key)
 	if runs == nil || err != nil {
 		return false, err

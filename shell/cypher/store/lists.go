@@ -110,16 +110,28 @@ func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
 // scan calls fn with the entries of the wanted types in the lists of some nodes, in order.
 func (s *source) scan(ctx context.Context, d layout.Direction, of engine.Set,
 	wanted map[uint16]bool, fn func(owner, nbr uint32, typ uint16) error) error {
+	return s.eachEntry(ctx, d, of, wanted,
+		func(owner layout.NodeID, l *listfile.Lists, k uint64) error {
+			return fn(uint32(owner), uint32(l.Nbrs[k]), typeOf(l, k))
+		})
+}
+
+func typeOf(l *listfile.Lists, k uint64) uint16 {
+	if len(l.Types) == 0 {
+		return 0
+	}
+	return l.Types[k]
+}
+
+// eachEntry calls fn with the entries of the wanted types, entry k of lists being of owner.
+func (s *source) eachEntry(ctx context.Context, d layout.Direction, of engine.Set,
+	wanted map[uint16]bool, fn func(owner layout.NodeID, l *listfile.Lists, k uint64) error) error {
 	each := func(owner layout.NodeID, l *listfile.Lists, i int) error {
 		for k := l.Off[i]; k < l.Off[i+1]; k++ {
-			typ := uint16(0)
-			if len(l.Types) > 0 {
-				typ = l.Types[k]
-			}
-			if wanted != nil && !wanted[typ] {
+			if wanted != nil && !wanted[typeOf(l, k)] {
 				continue
 			}
-			if err := fn(uint32(owner), uint32(l.Nbrs[k]), typ); err != nil {
+			if err := fn(owner, l, k); err != nil {
 				return err
 			}
 		}

@@ -217,10 +217,7 @@ func take(into *adjacency.Lists, l *listfile.Lists, i int, wanted map[uint16]boo
 		return nil
 	}
 	for k := lo; k < hi; k++ {
-		typ := uint16(0)
-		if len(l.Types) > 0 {
-			typ = l.Types[k]
-		}
+		typ := typeOf(l, k)
 		if wanted != nil && !wanted[typ] {
 			continue
 		}

@@ -4,24 +4,25 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/columnfile"
 	"gdb/layout/edgetable"
-	"gdb/layout/listfile"
 	"gdb/shell/cypher/temporal"
 	"gdb/shell/cypher/value"
 	"gdb/shell/exec"
-	"gdb/shell/graph"
 )
 
-// properties reads columns. Columns of nodes are read a block at a time, and blocks are kept.
+// properties reads columns. Those are read a block at a time, and blocks are kept.
 type properties struct {
 	s       *store
+	mu      sync.Mutex         // of columns
 	columns map[string]*column // by path
 	tables  map[int]*edgetable.Table
+	list    inList
 	labels  *exec.Labels
 	row     []float32       // of features
 	warned  map[string]bool // properties that no node has
@@ -29,6 +30,7 @@ type properties struct {
 
 func newProperties(s *store) properties {
 	return properties{s: s, columns: map[string]*column{}, tables: map[int]*edgetable.Table{},
+		list:   inList{held: mem.NewAccount(s.g.Budget, "a list of neighbors")},
 		warned: map[string]bool{}}
 }
 
@@ -39,6 +41,7 @@ func (p *properties) Close() error {
 		c.held.Release()
 		errs = append(errs, c.Reader.Close())
 	}
+	p.list.held.Release()
 	for _, t := range p.tables {
 		errs = append(errs, t.Close())
 	}
@@ -113,8 +116,10 @@ func cell(typ string, v *columnfile.Values, i int) any {
 	return nil
 }
 
-// open opens a column of nodes, once.
+// open opens a column, once. Any goroutine may call it.
 func (p *properties) open(ctx context.Context, m kv.TableColumn) (*column, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if c := p.columns[m.Path]; c != nil {
 		return c, nil
 	}
@@ -238,115 +243,4 @@ func (s *store) NodeProps(n int64) (value.Map, error) {
 		}
 	}
 	return out, nil
-}
-
-// RelProps returns the properties of a relationship: weight, time, and the columns of the table of
-// its relation. It reads the in-list of the node that the relationship leads to.
-func (s *store) RelProps(r value.Rel) (value.Map, error) {
-	out := value.Map{}
-	relation := s.relationOf(r)
-	place, err := s.attributes(r, uint16(relation), out)
-	if err != nil {
-		return nil, err
-	}
-	if !s.meta.Typed() {
-		relation = 0
-	}
-	if s.meta.EdgeTable(relation) == nil {
-		return out, nil
-	}
-	return out, s.columns(r, relation, place, out)
-}
-
-// relationOf returns the edge type of a relationship. Of those of one name, the ends tell.
-func (s *store) relationOf(r value.Rel) int {
-	for i, name := range s.relations {
-		if name == r.Type && (!s.meta.Typed() || s.meta.Relations[i] == kv.RelationMeta{
-			Src: s.meta.TypeOf(layout.NodeID(r.From)), Dst: s.meta.TypeOf(layout.NodeID(r.To))}) {
-			return i
-		}
-	}
-	return 0
-}
-
-// attributes sets weight and time, and returns the place of the edge in its list.
-func (s *store) attributes(r value.Rel, typ uint16, out value.Map) (uint32, error) {
-	at, seen := uint32(0), int64(0)
-	found := false
-	err := s.g.EachList(s.ctx, layout.In, []layout.NodeID{layout.NodeID(r.To)}, graph.ListEntries,
-		func(_ []layout.NodeID, l *listfile.Lists) (bool, error) {
-			for i, from := range l.Nbrs {
-				if len(l.Types) > 0 && l.Types[i] != typ {
-					if !s.meta.Typed() {
-						at++
-					}
-					continue
-				}
-				if int64(from) != r.From || seen < r.ID {
-					if int64(from) == r.From {
-						seen++
-					}
-					at++
-					continue
-				}
-				if len(l.Weights) > 0 {
-					out["weight"] = float64(l.Weights[i])
-				}
-				if len(l.Times) > 0 {
-					if t := s.timeOf(l.Times[i]); t != nil {
-						out["time"] = t
-					}
-				}
-				found = true
-				return false, nil
-			}
-			return true, nil
-		})
-	if err == nil && !found {
-		err = errors.New("an edge is in no in-list")
-	}
-	return at, err
-}
-
-// timeOf returns the time of an edge: a date or a time in UTC where the source wrote these, else
-// the number; nil where an edge of a typed store has none.
-func (s *store) timeOf(t int64) any {
-	const day = 24 * 60 * 60
-	if t == kv.NoTime || s.meta.Times == kv.TimeNumber {
-		return s.g.TimeOf(t)
-	}
-	if s.meta.Times == kv.TimeDate && t%day == 0 {
-		return temporal.FromEpochDay(t / day)
-	}
-	v, err := temporal.FromEpoch(t, 0)
-	if err != nil { // past the years that values have
-		return t
-	}
-	return v
-}
-
-// columns sets the columns of the table of a relation.
-func (s *store) columns(r value.Rel, relation int, place uint32, out value.Map) error {
-	t := s.props.tables[relation]
-	if t == nil {
-		var err error
-		if t, err = edgetable.Open(s.ctx, s.g.Store, s.g.Dev, relation, s.g.Budget); err != nil {
-			return err
-		}
-		s.props.tables[relation] = t
-	}
-	rows, err := t.Rows(s.ctx, []edgetable.Entry{{Node: layout.NodeID(r.To), Place: place}}, nil)
-	if err != nil {
-		return err
-	}
-	for i, m := range t.Columns() {
-		var v columnfile.Values
-		if err := t.Gather(s.ctx, rows, i, &v); err != nil {
-			return err
-		}
-		if x := cell(m.Type, &v, 0); x != nil {
-			out[m.Name] = x
-		}
-	}
-	return nil
 }

@@ -34,14 +34,14 @@ const columnShare = 256
 
 // few reports whether so few values of a column were asked for that it is not worth reading it into
 // memory. It counts these.
-func (s *source) few(name string, asked int, of kv.NodeTypeMeta) bool {
+func (s *source) few(name string, asked int, rows uint64) bool {
 	if s.g.Kept.Has(name) {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked[name] += uint64(asked)
-	return s.asked[name]*columnShare < of.Nodes
+	return s.asked[name]*columnShare < rows
 }
 
 // resident returns a column in memory; nil if there is none for it.

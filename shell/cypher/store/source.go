@@ -13,6 +13,7 @@ import (
 	"gdb/shell/cypher/adjacency"
 	"gdb/shell/cypher/engine"
 	"gdb/shell/cypher/value"
+	"gdb/shell/cypher/vector"
 )
 
 // source is a store as the engine reads it: lists and columns are in memory while they are used,
@@ -73,9 +74,9 @@ func (s *source) Undirected() bool { return s.meta.Undirected }
 func (s *source) Threads() int { return runtime.GOMAXPROCS(0) }
 
 // Rel returns a relationship.
-func (s *source) Rel(from, to uint32, typ uint16, number uint32) value.Rel {
-	return value.Rel{ID: int64(number), From: int64(from), To: int64(to), Type: s.typeName(typ),
-		G: s.store}
+func (s *source) Rel(e vector.Edge) value.Rel {
+	return value.Rel{ID: int64(e.Number), From: int64(e.From), To: int64(e.To),
+		Type: s.typeName(e.Type), G: s.store}
 }
 
 // whole is the set of all nodes from … end-1.
@@ -179,14 +180,14 @@ func (s *source) columnOf(ctx context.Context, of kv.NodeTypeMeta, key string,
 	wanted int) (*resident, error) {
 	for _, c := range of.Columns {
 		if c.Name == key {
-			if s.few(columnName(c), wanted, of) {
+			if s.few(columnName(c), wanted, of.Nodes) {
 				return nil, nil
 			}
 			return s.resident(ctx, c)
 		}
 	}
 	if of.IsID(key) && (s.meta.Typed() || len(s.meta.NodeTypes) == 0) {
-		if !s.g.DenseIDs() && s.few(idsName(of), wanted, of) {
+		if !s.g.DenseIDs() && s.few(idsName(of), wanted, of.Nodes) {
 			return nil, nil
 		}
 		return s.ids(ctx, of)

@@ -151,6 +151,11 @@ func TestDirections(t *testing.T) {
 		nil || got != want {
 		t.Errorf("%s relationships, %v; want %s", got, err, want)
 	}
+	// Lists are read one by one in little memory, and for few relationships.
+	if got, err := answer(t, both, 0, "MATCH ()-[r]->() WHERE r.weight <> properties(r).weight "+
+		"RETURN count(*)"); err != nil || got != "0" {
+		t.Errorf("%s weights read by lists are others, %v", got, err)
+	}
 	var out []string
 	for _, e := range g.Edges {
 		if e.Src == 4 {

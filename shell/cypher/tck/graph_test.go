@@ -25,6 +25,10 @@ func (g *memory) NodeProp(n int64, key string) (any, error) {
 }
 func (g *memory) RelProps(r value.Rel) (value.Map, error) { return g.of[r.ID], nil }
 
+func (g *memory) RelProp(r value.Rel, key string) (any, error) {
+	return g.of[r.ID][key], nil
+}
+
 func (g *memory) Nodes(_ context.Context, labels []string, yield func(value.Node) error) error {
 	for i, has := range g.labels {
 		if slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(has, l) }) {

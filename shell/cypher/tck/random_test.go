@@ -96,6 +96,9 @@ func (s *statements) path(hops int) string {
 }
 
 func (s *statements) property() string {
+	if len(s.rels) > 0 && s.IntN(3) == 0 {
+		return s.rels[s.IntN(len(s.rels))] + "." + s.one("w", "w", "none")
+	}
 	return s.nodes[s.IntN(len(s.nodes))] + "." + s.one("i", "n", "f", "s", "none")
 }
 

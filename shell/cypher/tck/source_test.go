@@ -88,10 +88,10 @@ func (s *source) number(r value.Rel) (n int64) {
 	return n
 }
 
-func (s *source) Rel(from, to uint32, typ uint16, number uint32) value.Rel {
+func (s *source) Rel(e vector.Edge) value.Rel {
 	for _, r := range s.rels {
-		if r.From == int64(from) && r.To == int64(to) && r.Type == s.types[typ] &&
-			s.number(r) == int64(number) {
+		if r.From == int64(e.From) && r.To == int64(e.To) && r.Type == s.types[e.Type] &&
+			s.number(r) == int64(e.Number) {
 			return r
 		}
 	}
@@ -180,15 +180,22 @@ func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (
 }
 
 // Property writes values of one kind as such, so that all kinds are computed with.
-func (s *source) Property(_ context.Context, nodes *vector.Vector, key string,
+func (s *source) Property(_ context.Context, of *vector.Vector, key string,
 	out *vector.Vector) (bool, error) {
-	kind := vector.Any
-	for i, v := range nodes.Nodes {
+	var props []value.Map
+	for _, v := range of.Nodes {
 		if v == vector.NoNode {
 			return false, nil
 		}
+		props = append(props, s.props[v])
+	}
+	for _, e := range of.Edges {
+		props = append(props, s.of[s.Rel(e).ID])
+	}
+	kind := vector.Any
+	for i, p := range props {
 		k := vector.Any
-		switch x := s.props[v][key].(type) {
+		switch p[key].(type) {
 		case nil:
 			if i > 0 {
 				k = kind
@@ -202,7 +209,6 @@ func (s *source) Property(_ context.Context, nodes *vector.Vector, key string,
 		case bool:
 			k = vector.Bool
 		default:
-			_ = x
 			return false, nil
 		}
 		if i > 0 && k != kind {
@@ -211,8 +217,8 @@ func (s *source) Property(_ context.Context, nodes *vector.Vector, key string,
 		kind = k
 	}
 	out.Reset(kind)
-	for _, v := range nodes.Nodes {
-		x := s.props[v][key]
+	for _, p := range props {
+		x := p[key]
 		out.Null = append(out.Null, x == nil)
 		n, _ := x.(int64)
 		f, _ := x.(float64)

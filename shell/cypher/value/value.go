@@ -23,6 +23,8 @@ type Entities interface {
 	NodeProps(node int64) (Map, error)
 	// NodeProp returns one property of a node, or nil.
 	NodeProp(node int64, key string) (any, error)
+	// RelProp returns one property of a relationship, or nil.
+	RelProp(r Rel, key string) (any, error)
 	// RelProps returns the properties of a relationship, without those that are null.
 	RelProps(r Rel) (Map, error)
 }

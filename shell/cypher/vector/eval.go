@@ -26,8 +26,9 @@ type Env struct {
 	Row *eval.Env
 	// Rows is locked while Row computes.
 	Rows *sync.Mutex
-	// Property writes a property of nodes; false if that is to be read row by row.
-	Property func(nodes *Vector, key string, out *Vector) (bool, error)
+	// Property writes a property of nodes or of relationships; false if that is to be read row by
+	// row.
+	Property func(of *Vector, key string, out *Vector) (bool, error)
 }
 
 // Eval returns the values of x.
@@ -122,12 +123,12 @@ func (e *Env) property(x *ast.Prop, rows Rows) (*Vector, error) {
 	if !ok {
 		return e.constant(x)
 	}
-	nodes := rows.Vector(of.Name)
-	if nodes == nil || nodes.Kind != Node {
+	v := rows.Vector(of.Name)
+	if v == nil || v.Kind != Node && v.Kind != Rel {
 		return nil, nil
 	}
 	out := &Vector{}
-	if ok, err := e.Property(nodes, x.Key, out); !ok || err != nil {
+	if ok, err := e.Property(v, x.Key, out); !ok || err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -20,10 +20,18 @@ const (
 	Date      // days since 1970
 	Timestamp // microseconds since 1970, UTC
 	Node
+	Rel
 )
 
 // NoNode is a node that is null.
 const NoNode = ^uint32(0)
+
+// Edge is what tells a relationship from others: its ends, the number of its type, and its number
+// among those of the same ends and type.
+type Edge struct {
+	From, To, Number uint32
+	Type             uint16
+}
 
 // Vector is a column of values. Which field they are in depends on the kind.
 type Vector struct {
@@ -35,11 +43,13 @@ type Vector struct {
 	Tris    []value.Tri // Bool; null is value.Null
 	Strings []string
 	Nodes   []uint32 // NoNode is null
-	Anys    []any    // nil is null
+	Edges   []Edge
+	Anys    []any // nil is null
 	// Null says which Ints, Floats and Strings are null; empty if none is.
 	Null []bool
-	// G tells of nodes.
-	G value.Entities
+	// G tells of nodes, and Rel makes relationships.
+	G   value.Entities
+	Rel func(Edge) value.Rel
 }
 
 // Of returns a vector of one value for all rows.
@@ -109,6 +119,8 @@ func (v *Vector) At(row int) any {
 		return temporal.FromEpochMicros(v.Ints[i])
 	case Node:
 		return value.Node{ID: int64(v.Nodes[i]), G: v.G}
+	case Rel:
+		return v.Rel(v.Edges[i])
 	}
 	return v.Anys[i]
 }
