@@ -1,10 +1,13 @@
 package adjacency
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gdb/internal/pace"
 )
 
 type edge struct {
@@ -145,5 +148,46 @@ func TestMemory(t *testing.T) {
 	}
 	if got := b.l.Bytes(); got > 64<<10 {
 		t.Errorf("%d bytes are taken", got)
+	}
+}
+
+// TestEnds holds that turning lists, and joining those of both directions, ends with the context.
+func TestEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	const nodes = 2 * pace.Every
+	each := func(edge func(owner, nbr uint32, typ uint16)) error {
+		for v := range uint32(nodes) {
+			edge(v, v/2, 0)
+		}
+		return nil
+	}
+	l, err := Turn(ctx, 0, nodes, false, each, free)
+	if err != nil || len(l.Nbr) != nodes {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := Turn(ctx, 0, nodes, false, each, free); !errors.Is(err, context.Canceled) {
+		t.Errorf("turned: %v", err)
+	}
+	if _, err := Both(ctx, l, l, free); !errors.Is(err, context.Canceled) {
+		t.Errorf("both: %v", err)
+	}
+}
+
+// TestCode holds that a code of an entry tells what the list tells.
+func TestCode(t *testing.T) {
+	l := lists(t, []edge{{1, 2, 0}, {1, 2, 1}, {1, 2, 1}, {1, 5, 0}}, 6, false)
+	o := Outline{TypeBits: 1}
+	for i := range uint32(len(l.Nbr)) {
+		code, err := o.Code(l, i)
+		typ, number, back := o.Decode(code)
+		n, b := l.NumberOf(i)
+		if err != nil || typ != l.TypeOf(i) || number != n || back != b {
+			t.Errorf("entry %d: type %d, number %d, %v, %v", i, typ, number, back, err)
+		}
+	}
+	l.Num[2] = 1 << 31
+	if _, err := o.Code(l, 2); err == nil {
+		t.Error("a number that does not fit")
 	}
 }

@@ -58,6 +58,12 @@ func (f *factor) isDegree() bool {
 		len(f.minus)+len(f.unlike)+len(f.used) == 0
 }
 
+// counted is the count of a factor for a node.
+type counted struct {
+	of uint32
+	n  int64
+}
+
 // counter computes factors for one goroutine.
 type counter struct {
 	p      *pattern
@@ -65,6 +71,7 @@ type counter struct {
 	lists  workerLists
 	nodes  uint64 // of the graph
 	marks  map[*factor]*mark
+	last   map[*factor]counted
 	zs     []uint32 // scratch
 	common []uint32
 }
@@ -103,6 +110,11 @@ func (c *counter) one(f *factor, v uint32) (n int64, err error) {
 			return n - 1, nil
 		}
 	}
+	if !f.trivial && f.memo == nil { // rows of a node follow one another
+		if last, ok := c.last[f]; ok && last.of == v {
+			return last.n, nil
+		}
+	}
 	l := c.lists[f.legs[0].id]
 	lo, hi := l.Of(v)
 	switch {
@@ -124,6 +136,8 @@ func (c *counter) one(f *factor, v uint32) (n int64, err error) {
 	}
 	if f.memo != nil {
 		atomic.StoreInt64(&f.memo[v-f.first], n+1)
+	} else if !f.trivial {
+		c.last[f] = counted{v, n}
 	}
 	return n, nil
 }

@@ -61,6 +61,9 @@ func (pl *plan) parts() []Range {
 	n := pl.p.nodes[pl.steps[0].node]
 	if n.anchored {
 		all := everything(uint64(len(n.anchor)))
+		if pl.reads { // each block once, if there are few
+			return all.split(uint32(pl.most))
+		}
 		return all.split(morselRows)
 	}
 	if pl.reads {
@@ -96,7 +99,7 @@ func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker 
 	w := &worker{plan: pl, ctx: ctx, env: env, sink: s, keep: make([]bool, pl.most),
 		at: make([]uint32, len(pl.p.rels)), lists: pl.workerLists()}
 	w.count = &counter{p: pl.p, env: env, lists: w.lists, nodes: pl.src.Nodes(),
-		marks: map[*factor]*mark{}}
+		marks: map[*factor]*mark{}, last: map[*factor]counted{}}
 	for _, st := range pl.steps {
 		w.outs = append(w.outs, pl.newBatch(st))
 		w.from = append(w.from, make([]int32, 0, pl.most))
