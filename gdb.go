@@ -85,7 +85,7 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 	if opt.Memory == 0 {
 		opt.Memory = mem.Available() / 4
 	}
-	st, err := layout.Open(ctx, opt.FS, dir)
+	st, err := layout.OpenLive(ctx, opt.FS, dir)
 	if err != nil {
 		return nil, err
 	}

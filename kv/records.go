@@ -23,9 +23,9 @@ const (
 	TypedVersion  = 3
 )
 
-// ManifestVersion is the version of Meta.Manifest that this code reads. Code that adds levels
-// raises it, so that earlier versions refuse the store and do not read only a part of it.
-const ManifestVersion = 0
+// ManifestVersion is the largest version of Meta.Manifest that this code reads: that of stores that
+// were appended to. Earlier versions refuse such a store, and do not read only a part of it.
+const ManifestVersion = 1
 
 // UUID names a store; every file of the store repeats it in its first block.
 type UUID [16]byte
@@ -100,9 +100,20 @@ type Meta struct {
 	Stats  GraphStats
 	Source SourceMeta
 	// Manifest is the version of the rules by which Files make up the graph; 0: each file is
-	// complete and of level 0.
+	// complete and of level 0. In version 1 they are the base, to which Levels add.
 	Manifest int        `json:",omitempty"`
 	Files    []FileMeta // every data file, in path order
+
+	// Snapshot is the number of the last commit or compaction; 0 for none. Base is the folder of
+	// the files that all levels add to, a store; "" where these are in the store's own folder.
+	Snapshot uint64 `json:",omitempty"`
+	Base     string `json:",omitempty"`
+	// Levels are what commits added, the oldest first. Nodes, Edges, Splits and the counts of
+	// Labels are of all levels; Stats only count the base.
+	Levels []LevelMeta `json:",omitempty"`
+	// Below counts, in a level, the nodes that the store had before: node i is one of them if i is
+	// below it. Only the others have ids in the dictionary, and rows of features.
+	Below uint64 `json:",omitempty"`
 }
 
 // TimeForm says how the source wrote the times of edges.
@@ -209,6 +220,12 @@ func (m *Meta) InDictionary() *Meta {
 	switch m.IDs.Kind {
 	case IDsDense:
 		return nil
+	case IDsInteger, IDsString:
+		if m.Below > 0 {
+			part := *m
+			part.Nodes -= min(m.Below, m.Nodes)
+			return &part
+		}
 	case IDsTyped:
 		part := *m
 		part.Nodes, part.IDs.Kind = 0, IDsString

@@ -74,6 +74,9 @@ func (m *Meta) Check() error {
 	if err := m.checkEdgeTables(); err != nil {
 		return err
 	}
+	if err := m.checkLevels(); err != nil {
+		return err
+	}
 	if m.Labels != nil {
 		return m.Labels.check(m.Nodes)
 	}

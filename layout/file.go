@@ -213,6 +213,10 @@ type File struct {
 // OpenFile opens a file of the store for reading. If the catalog lists the file with another
 // length, it returns a CorruptionError.
 func (s *Store) OpenFile(dev blockdev.Device, rel string) (*File, error) {
+	if len(s.levels) > 0 && !strings.HasPrefix(rel, PrepDir+"/") &&
+		!strings.HasPrefix(rel, "runs/") {
+		return nil, s.errLevels(rel + " would be read without")
+	}
 	f, err := dev.OpenFile(s.fs, s.Path(rel))
 	if err != nil {
 		return nil, s.openError(rel, err)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"gdb/blockdev"
@@ -77,11 +78,14 @@ type Store struct {
 	dir     string
 	meta    *kv.Meta
 	catalog *catalog.Catalog
+
+	base   *Store   // of a store that was appended to; else nil
+	levels []*Level // what was appended
 }
 
-// Open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,
+// open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,
 // kv.ErrFormat or kv.ErrBusy if one of these is the cause.
-func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
+func open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	fs = files.Guard(fs, dir, "runs")
 	c := catalog.New(fs, fs.PathJoin(dir, "catalog"))
 	m, err := c.Meta(ctx)
@@ -177,11 +181,26 @@ func (s *Store) FS() vfs.FS { return s.fs }
 // Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
 
-// Path returns the path of a store file, given relative to the store, with slashes.
+// PrepDir is the folder of what is made of a store and can be made again.
+const PrepDir = "prep"
+
+// Path returns the path of a store file, given relative to the store, with slashes. Each snapshot
+// has a folder of its own in the place of PrepDir, so that nothing made of another one is read.
 func (s *Store) Path(elem ...string) string {
 	parts := []string{s.dir}
 	for _, e := range elem {
 		parts = append(parts, strings.Split(e, "/")...)
+	}
+	if len(parts) > 1 {
+		switch parts[1] {
+		case PrepDir:
+			if s.meta.Snapshot > 0 {
+				parts[1] += "-" + strconv.FormatUint(s.meta.Snapshot, 10)
+			}
+		case "runs", "tmp", LevelsDir:
+		default: // a file of the graph
+			parts[0] = s.Base().dir
+		}
 	}
 	return s.fs.PathJoin(parts...)
 }

@@ -93,6 +93,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.reportCommand(),
 		a.evalCommand(), a.predictCommand(), a.embedCommand(), a.shellCommand(),
 		a.serveCommand(), a.partitionCommand(), a.orderCommand(), a.exportCommand(),
+		a.appendCommand(), a.compactCommand(),
 		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand(),
 			a.benchLinkCommand()),
 		a.versionCommand())

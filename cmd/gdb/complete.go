@@ -99,7 +99,7 @@ func (a *app) completedStore(cmd *cobra.Command, args []string) *layout.Store {
 	if len(args) == 0 || args[0] == "" {
 		return nil
 	}
-	st, err := layout.Open(cmd.Context(), a.FS, args[0])
+	st, err := layout.OpenLive(cmd.Context(), a.FS, args[0])
 	if err != nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (a *app) infoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "info STORE", Short: "Print what is in a store", Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := layout.Open(cmd.Context(), a.FS, args[0])
+			st, err := layout.OpenLive(cmd.Context(), a.FS, args[0])
 			if err != nil {
 				return fmt.Errorf("info: %w", err)
 			}
@@ -187,6 +187,10 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	}
 	w.Printf("edges       %s (%s%s)\n", cli.Count(m.Edges), strings.Join(m.Directions, " and "),
 		reverse)
+	for _, l := range m.Levels {
+		w.Printf("  level     snapshot %d: %s nodes, %s edges, %s; degrees below leave it out\n",
+			l.Snapshot, cli.Count(l.Nodes), cli.Count(l.Edges), mem.FormatSize(l.Bytes))
+	}
 	printTypes(w, m)
 	w.Printf("in-degree   max %s, %s nodes without in-edges\n", cli.Count(m.Stats.InMax),
 		zeroDegree(m))

@@ -46,7 +46,7 @@ best weights of one for other programs (export), or remove some (rm).`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := layout.Open(cmd.Context(), a.FS, args[0])
+			st, err := layout.OpenLive(cmd.Context(), a.FS, args[0])
 			if err != nil {
 				return fmt.Errorf("runs: %w", err)
 			}

@@ -86,7 +86,7 @@ func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err erro
 			return err
 		}
 	}
-	if opt.Store, err = layout.Open(ctx, a.FS, dir); err != nil {
+	if opt.Store, err = layout.OpenLive(ctx, a.FS, dir); err != nil {
 		return fmt.Errorf("shell: %w", err)
 	}
 	if opt.Dev, err = blockdev.Open(blockdev.Options{}); err != nil {

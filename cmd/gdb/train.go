@@ -61,7 +61,7 @@ func (r *request) job() (job, error) {
 			continue
 		}
 		if t.name == tasks[0].name && resume != "" {
-			st, err := layout.Open(r.cmd.Context(), r.app.FS, r.store)
+			st, err := layout.OpenLive(r.cmd.Context(), r.app.FS, r.store)
 			for _, other := range tasks[1:] {
 				if err == nil && other.owns(st, resume) {
 					t = other

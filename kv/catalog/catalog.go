@@ -127,6 +127,35 @@ func (c *Catalog) PutSplits(ctx context.Context, sets map[string]*roaring.Bitmap
 	})
 }
 
+// Commit changes the metadata, and replaces or adds the sets that change returns, in one
+// transaction. set reads a stored set as it was.
+func (c *Catalog) Commit(ctx context.Context, change func(m *kv.Meta,
+	set func(name string) (*roaring.Bitmap, error)) (map[string]*roaring.Bitmap, error)) error {
+	return c.update(ctx, func(w writer) error {
+		m, err := w.meta()
+		if err != nil {
+			return err
+		}
+		sets, err := change(m, w.set)
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(sets)) {
+			if err := errors.Join(w.dropSet(name), w.putSet(name, sets[name])); err != nil {
+				return err
+			}
+		}
+		if err := m.Check(); err != nil {
+			return fmt.Errorf("kv: commit: %w", err)
+		}
+		b, err := marshal(*m)
+		if err != nil {
+			return err
+		}
+		return w.put([]byte(keyMeta), b)
+	})
+}
+
 // dropSet removes a set with all its parts. It does nothing if there is no such set.
 func (w writer) dropSet(name string) error {
 	h := setHead{}

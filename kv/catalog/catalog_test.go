@@ -207,13 +207,13 @@ func TestCatalogFormat(t *testing.T) {
 		t.Errorf("open a store of format 99: %v, want ErrFormat", err)
 	}
 	err = c.update(t.Context(), func(w writer) error {
-		return w.put([]byte(keyMeta), []byte(`{"Format": 1, "Manifest": 1, "Files": "levels"}`))
+		return w.put([]byte(keyMeta), []byte(`{"Format": 1, "Manifest": 2, "Files": "levels"}`))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Meta(t.Context()); !errors.Is(err, kv.ErrFormat) {
-		t.Errorf("open a store whose manifest is of version 1: %v, want ErrFormat", err)
+		t.Errorf("open a store whose manifest is of version 2: %v, want ErrFormat", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"gdb/layout/ingest/schema"
 	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
+	"gdb/layout/topology"
 )
 
 // edgeFile is the table of the edges of a relation, or of all.
@@ -82,7 +83,7 @@ func (e *exporter) attributes(ctx context.Context) ([]attribute, error) {
 	if !e.meta.Weighted && !e.meta.Timestamped {
 		return has, nil
 	}
-	return has, listfile.Scan(ctx, e.store, e.files.Device, layout.In,
+	return has, topology.Scan(ctx, e.store, e.files.Device, layout.In,
 		func(_ layout.NodeID, _ bool, l *listfile.Lists) error {
 			for i, r := range l.Types {
 				has[r].weights = has[r].weights || len(l.Weights) > 0 && l.Weights[i] != 1
@@ -103,7 +104,7 @@ func (e *exporter) pass(ctx context.Context, relations []int, has []attribute,
 		open[r] = t
 	}
 	done := uint64(0)
-	err := listfile.Scan(ctx, e.store, e.files.Device, layout.In,
+	err := topology.Scan(ctx, e.store, e.files.Device, layout.In,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
 			for i := range len(l.Off) - 1 {
 				for k := l.Off[i]; k < l.Off[i+1]; k++ {

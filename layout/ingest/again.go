@@ -26,7 +26,8 @@ type Again interface {
 	steps.Order
 	// Meta returns the metadata of the store.
 	Meta() *kv.Meta
-	// Parts returns the partitions that nodes are in the order of, without their edges.
+	// Parts returns the partitions that nodes are in the order of, without their edges; nil if they
+	// keep their order, with the ids that they have.
 	Parts() []kv.Partition
 	// EdgeCut is kept in the metadata.
 	EdgeCut() float64
@@ -61,6 +62,9 @@ func (p *pipeline) orderSum() string {
 // numberAgain writes the dictionary of a store that is written anew.
 func (p *pipeline) numberAgain(ctx context.Context, out *idsResult) error {
 	if out.Kind = p.again.Meta().IDs.Kind; out.Kind == kv.IDsDense {
+		if p.again.Parts() == nil {
+			return nil
+		}
 		out.Kind = kv.IDsInteger
 	}
 	return p.writeDictionary(ctx, out, false, func(add func(external []byte) error) error {
@@ -72,8 +76,26 @@ func (p *pipeline) numberAgain(ctx context.Context, out *idsResult) error {
 // written anew.
 func inherit(m *kv.Meta, from Again) {
 	was, cut := from.Meta(), from.EdgeCut()
-	m.Undirected, m.SplitColumn, m.Stats = was.Undirected, was.SplitColumn, was.Stats
-	m.EdgeCut = &cut
+	m.Undirected, m.SplitColumn = was.Undirected, was.SplitColumn
+	if from.Parts() != nil {
+		m.Stats, m.EdgeCut = was.Stats, &cut
+		return
+	}
+	if b, ok := from.(belower); ok {
+		m.Below = b.Below()
+	}
+}
+
+// belower is a store that is made as a level: its first nodes, as many as Below says, are nodes
+// of the store that it is a level of, and have no rows of features and no names.
+type belower interface{ Below() uint64 }
+
+// rowFirsts returns the first node of each section of rows of features, if these have sections.
+func (p *pipeline) rowFirsts() []uint64 {
+	if b, ok := p.again.(belower); ok && b.Below() > 0 {
+		return []uint64{0, b.Below()}
+	}
+	return p.firsts
 }
 
 // orderFlags are the flags that say how nodes are put in order.
@@ -87,7 +109,7 @@ func (o *Options) orderedSource(was kv.SourceMeta) kv.SourceMeta {
 	})
 	values := []string{o.Partitioner, strconv.Itoa(o.Partitions), strconv.Itoa(o.Restream)}
 	for i, value := range values {
-		if value != "0" {
+		if value != "0" && value != "" {
 			was.Args = append(was.Args, orderFlags[i]+"="+value)
 		}
 	}

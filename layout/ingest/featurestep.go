@@ -253,8 +253,8 @@ func (f *featureWriter) newRows() (*rowfile.Writer, error) {
 	}
 	return rowfile.NewWriter(f.p.FS, f.p.Path("features/"+f.info.Name), rowfile.Spec{
 		UUID: f.p.Journal.UUID, Name: f.info.Name, Path: "features/" + f.info.Name + ".rows",
-		DType: dtype, Dim: f.info.Dim, Words: f.info.Words, Nodes: f.m.nodes, First: f.p.firsts,
-		Dims: f.info.Dims})
+		DType: dtype, Dim: f.info.Dim, Words: f.info.Words, Nodes: f.m.nodes,
+		First: f.p.rowFirsts(), Dims: f.info.Dims})
 }
 
 // straight writes rows that come in order of node, as they come.
@@ -310,13 +310,17 @@ func outOfRange(err error, where func() string) error {
 
 // addMissing writes the row of a node that has none: zeros, if they are asked for.
 func (f *featureWriter) addMissing(ctx context.Context, w *rowfile.Writer, node uint32) error {
-	if f.p.opt.MissingNodes != "zero" {
+	switch {
+	case f.p.opt.Lacks != nil:
+		f.p.opt.Lacks(node)
+	case f.p.opt.MissingNodes != "zero":
 		return f.errMissing(ctx, node)
+	default:
+		f.missing++
 	}
 	if f.zeros == nil {
 		f.zeros = make([]float32, f.info.Width())
 	}
-	f.missing++
 	return w.AddF32(f.zeros)
 }
 

@@ -370,7 +370,8 @@ func (p *pipeline) complete(meta *kv.Meta) (*kv.Meta, error) {
 func (p *pipeline) start(made bool) error {
 	p.Journal = steps.NewJournal(p.FS, p.Dir)
 	p.Journal.MadeOut, p.Journal.Created = made, time.Now().UTC().Truncate(time.Second)
-	if _, err := io.ReadFull(p.random, p.Journal.UUID[:]); err != nil {
+	if p.Journal.UUID = p.opt.UUID; p.Journal.UUID != (kv.UUID{}) {
+	} else if _, err := io.ReadFull(p.random, p.Journal.UUID[:]); err != nil {
 		return fmt.Errorf("ingest: make an identity: %w", err)
 	}
 	var err error

@@ -113,7 +113,7 @@ func (m *nodeMap) free() error {
 // permutation returns the order of n nodes, or nil if they keep that of their numbers.
 func (p *pipeline) permutation(n uint64) steps.Order {
 	switch {
-	case p.again != nil:
+	case p.again != nil && p.again.Parts() != nil:
 		return p.again
 	case p.opt.Partitioner == "random":
 		return rng.NewPermutation(n, rng.Key(p.opt.Seed, n))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gdb/kv"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/rowfile"
@@ -58,6 +59,11 @@ type Options struct {
 	Resume  bool
 	DryRun  bool
 	Version string // of gdb, for the catalog
+	// UUID is the identity of the store; zero makes one.
+	UUID kv.UUID `json:"-"`
+	// Lacks, if it is not nil, is told of each node without a row of features, which is no error
+	// then: the row is zeros.
+	Lacks func(node uint32) `json:"-"`
 
 	// Progress gets phase, work done and in all (bytes or rows, by unit); nil for none.
 	Progress func(phase string, done, total int64, unit string)

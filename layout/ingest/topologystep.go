@@ -89,7 +89,7 @@ func (p *pipeline) outTopology(ctx context.Context, in *topologyResult, m *nodeM
 
 // parts returns the number of partitions, at least 1.
 func (m *nodeMap) parts() int {
-	if m.p.again != nil {
+	if m.p.again != nil && m.p.again.Parts() != nil {
 		return len(m.p.again.Parts())
 	}
 	return int(max(1, min(uint64(m.p.opt.Partitions), m.nodes)))
@@ -98,7 +98,7 @@ func (m *nodeMap) parts() int {
 // part returns the range of partition i: the first partitions may have one node more than the
 // others.
 func (m *nodeMap) part(i int) kv.Partition {
-	if m.p.again != nil {
+	if m.p.again != nil && m.p.again.Parts() != nil {
 		return m.p.again.Parts()[i]
 	}
 	n := uint64(m.parts())

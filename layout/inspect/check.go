@@ -53,6 +53,15 @@ const findingsMost = 1000
 // of ids.Verify.
 func Check(ctx context.Context, dev blockdev.Device, s *layout.Store,
 	opt CheckOptions) (*CheckReport, error) {
+	if base := s.Base(); base != s && len(s.Levels()) == 0 {
+		report, err := Check(ctx, dev, base, opt)
+		if report != nil && err == nil {
+			var own []kv.Finding
+			own, err = s.Catalog().Verify(ctx)
+			report.Findings = append(report.Findings, own...)
+		}
+		return report, err
+	}
 	c := &checker{ctx: ctx, dev: dev, s: s, opt: opt, report: &CheckReport{}}
 	if err := c.selectFiles(); err != nil {
 		return nil, err

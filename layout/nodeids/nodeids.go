@@ -23,6 +23,10 @@ import (
 // none. The caller calls Close.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, budget *mem.Budget) (
 	ids.Dictionary, error) {
+	if len(s.Levels()) > 0 {
+		return openLive(ctx, s, dev, budget)
+	}
+	s = s.Base()
 	m := s.Meta()
 	if m.IDs.Kind != kv.IDsTyped {
 		return ids.Open(ctx, dev, s.FS(), s.Dir(), m)

@@ -80,6 +80,27 @@ func Order(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 	return meta, report, err
 }
 
+// Rewrite writes a store anew as it is: with the same identity, and its levels as one. It is what
+// Order does with nodes that keep their order, and takes the memory of that.
+func Rewrite(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
+	opt OrderOptions) (meta *kv.Meta, err error) {
+	if opt.Memory == 0 {
+		opt.Memory = mem.Available() / 2
+	}
+	files := openfiles.New(s, dev, mem.NewBudget(max(1, opt.Memory-steps.ProcessBytes-scanBytes)))
+	defer func() { err = errors.Join(err, files.Close()) }()
+	w, err := newWhole(ctx, files)
+	if w != nil {
+		defer func() { err = errors.Join(err, w.close()) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := w.ingestOptions(&opt, opt.Memory-files.Budget.Used()-scanBytes)
+	o.UUID = s.Meta().UUID
+	return ingest.RunAgain(ctx, fs, w, o)
+}
+
 // dealWhole deals the nodes of a store, and opens it to be written in their order.
 func dealWhole(ctx context.Context, files *openfiles.Set, opt *OrderOptions) (w *whole,
 	report *partitioner.Report, err error) {

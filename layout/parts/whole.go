@@ -19,9 +19,11 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
 	"gdb/layout/partitioner"
+	"gdb/layout/topology"
 )
 
-// whole is a store that ingest writes anew, with its nodes in the order of partitions.
+// whole is a store that ingest writes anew, with its nodes in the order of partitions,
+// or in the order that they have.
 type whole struct {
 	part  // all nodes, named by their numbers
 	was   *kv.Meta
@@ -111,7 +113,7 @@ func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) (er
 		defer func() { err = errors.Join(err, t.Close()) }()
 	}
 	row := uint64(0)
-	return listfile.Scan(ctx, w.files.Store, w.files.Device, layout.In,
+	return topology.Scan(ctx, w.files.Store, w.files.Device, layout.In,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
 			c.SrcInt, c.DstInt, c.TypeInt = c.SrcInt[:0], c.DstInt[:0], c.TypeInt[:0]
 			for i := range len(l.Off) - 1 {
@@ -185,17 +187,25 @@ func (w *whole) Splits(ctx context.Context, fn func(*source.SplitChunk) error) e
 // Meta returns the metadata of the store.
 func (w *whole) Meta() *kv.Meta { return w.was }
 
-// Parts returns the partitions.
+// Parts returns the partitions; nil if nodes keep their order.
 func (w *whole) Parts() []kv.Partition { return w.order.parts }
 
 // EdgeCut returns the share of entries of lists whose neighbor is in another partition.
 func (w *whole) EdgeCut() float64 { return w.cut }
 
 // At returns the new node of a node.
-func (w *whole) At(v uint64) uint64 { return uint64(w.order.of[v]) }
+func (w *whole) At(v uint64) uint64 {
+	if w.order.of == nil {
+		return v
+	}
+	return uint64(w.order.of[v])
+}
 
 // Inverse returns the node that becomes v. It looks at all nodes.
 func (w *whole) Inverse(v uint64) uint64 {
+	if w.order.of == nil {
+		return v
+	}
 	return uint64(slices.Index(w.order.of, uint32(v)))
 }
 

@@ -3,6 +3,7 @@ package rowfile
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gdb/blockdev"
 	"gdb/internal/bug"
@@ -69,6 +70,9 @@ func (r *Reader) GatherRaw(ctx context.Context, nodes []layout.NodeID, at []uint
 // gather calls emit with the index of each node and its row, and arrived after each part.
 func (r *Reader) gather(ctx context.Context, nodes []layout.NodeID, emit func(uint32, []byte),
 	arrived func(keys []uint64)) error {
+	if len(r.levels) > 0 {
+		return r.gatherLevels(ctx, nodes, emit, arrived)
+	}
 	b, err := r.take(ctx)
 	if err != nil {
 		return err
@@ -168,9 +172,14 @@ func (r *Reader) sort(ctx context.Context, b *rowsBuffer, nodes []layout.NodeID)
 }
 
 // Cost returns how many reads, and of how many bytes, Gather of these nodes takes. It reads
-// nothing.
+// nothing, and leaves out nodes that levels added.
 func (r *Reader) Cost(ctx context.Context, nodes []layout.NodeID) (reads int, bytes int64,
 	err error) {
+	if len(r.levels) > 0 {
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(v layout.NodeID) bool {
+			return uint64(v) >= r.shape.Nodes
+		})
+	}
 	b, err := r.take(ctx)
 	if err != nil {
 		return 0, 0, err

@@ -37,6 +37,8 @@ type Reader struct {
 
 	pool chan *rowsBuffer
 	mu   *made
+
+	levels []newRows // the rows of nodes that were added, in order; see openLevels
 }
 
 // made counts the buffers of the readers of a file.
@@ -100,6 +102,9 @@ func (b *rowsBuffer) bytes() int64 {
 // of what the budget has left. The caller calls Close.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.RowsMeta,
 	budget *mem.Budget) (*Reader, error) {
+	if _, _, own := MetaOf(s.Meta(), m.Path); own && len(s.Levels()) > 0 {
+		return openLevels(ctx, s, dev, m, budget)
+	}
 	shape, err := NewShape(m, s.Meta().Nodes)
 	if err != nil {
 		return nil, &layout.CorruptionError{Path: layout.CatalogName, Block: -1, What: err.Error()}
@@ -199,7 +204,7 @@ func MostBytes(s *layout.Store, m kv.RowsMeta, room int64) int64 {
 	if err != nil {
 		return 0
 	}
-	most := rowsBuffers * shape.bufferBytes()
+	most := int64(1+len(s.Levels())) * rowsBuffers * shape.bufferBytes()
 	if shape.sumsFit(room) {
 		most += 4 * shape.units()
 	}
@@ -211,6 +216,9 @@ func (r *Reader) MostBytes() int64 {
 	most := rowsBuffers * r.shape.bufferBytes()
 	if r.sums.arena != nil {
 		most += int64(len(r.sums.arena.Bytes()))
+	}
+	for _, l := range r.levels {
+		most += l.MostBytes()
 	}
 	return most
 }
@@ -242,7 +250,13 @@ func (r *Reader) Width() int { return r.shape.Dim }
 func (r *Reader) Packed() bool { return r.packed }
 
 // BytesRead returns the number of bytes read from disk so far.
-func (r *Reader) BytesRead() uint64 { return r.read.Load() }
+func (r *Reader) BytesRead() uint64 {
+	n := r.read.Load()
+	for _, l := range r.levels {
+		n += l.BytesRead()
+	}
+	return n
+}
 
 // Close frees the memory and closes the file. No other call may be under way.
 func (r *Reader) Close() error {
@@ -251,6 +265,9 @@ func (r *Reader) Close() error {
 		b := <-r.pool
 		b.held.Release()
 		err = errors.Join(err, b.arena.Free())
+	}
+	for _, l := range r.levels {
+		err = errors.Join(err, l.Close())
 	}
 	return err
 }

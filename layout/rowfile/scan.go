@@ -32,9 +32,12 @@ func (r *Reader) ScanRaw(ctx context.Context, first layout.NodeID, n int, out []
 // scan calls emit with runs of rows: the index of the first, their number, and their bytes.
 func (r *Reader) scan(ctx context.Context, first layout.NodeID, n int,
 	emit func(i, rows int, data []byte)) error {
-	if n < 0 || uint64(first)+uint64(n) > r.shape.Nodes {
+	if n < 0 || uint64(first)+uint64(n) > r.rows() {
 		return fmt.Errorf("layout: rows %d to %d of %s: it has %d", first, uint64(first)+uint64(n),
-			r.f.Path, r.shape.Nodes)
+			r.f.Path, r.rows())
+	}
+	if len(r.levels) > 0 {
+		return r.scanLevels(ctx, first, n, emit)
 	}
 	b, err := r.take(ctx)
 	if err != nil {
@@ -123,8 +126,11 @@ func (r *Reader) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	if len(keys) == 0 {
 		return nil
 	}
-	if v := keys[len(keys)-1] >> 32; v >= r.shape.Nodes {
-		return layout.OutOfRange(layout.NodeID(v), r.shape.Nodes)
+	if v := keys[len(keys)-1] >> 32; v >= r.rows() {
+		return layout.OutOfRange(layout.NodeID(v), r.rows())
+	}
+	if len(r.levels) > 0 {
+		return r.parts(func(p newRows) error { return p.Sweep(ctx, p.ofPart(keys), buf, emit) })
 	}
 	if !slices.IsSorted(keys) {
 		return fmt.Errorf("layout: sweep %s: %d keys do not ascend", r.f.Path, len(keys))
@@ -150,7 +156,7 @@ type ReadCost struct {
 
 // SweepCost returns what Sweep of the keys of the first lists reads, and what Gather of each of
 // these lists on its own would read. Keys ascend over all slices. It reads nothing, and takes 144
-// bytes of memory per list.
+// bytes of memory per list. Rows that levels added are left out.
 func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apart []ReadCost) {
 	all, sums := sweeps(), sumsCost{}
 	of := make([]apartCost, lists)
@@ -160,7 +166,7 @@ func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, a
 	for some := range keys {
 		for _, key := range some {
 			list := int(uint32(key))
-			if list >= lists {
+			if list >= lists || key>>32 >= r.shape.Nodes {
 				continue
 			}
 			from, to := r.shape.span(key >> 32)

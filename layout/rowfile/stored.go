@@ -36,7 +36,8 @@ var errNoRoom = errors.New("layout: there is no room for rows as they are stored
 // where the row of nodes[i] begins in that memory, in units of 4 bytes.
 func (r *Reader) GatherStored(ctx context.Context, nodes []layout.NodeID, at []uint32,
 	room func(read, bytes int64) ([]byte, error)) (read bool, err error) {
-	if r.shape.DType != F32 || r.scaled || r.packed || r.shape.sections != nil {
+	if r.shape.DType != F32 || r.scaled || r.packed || r.shape.sections != nil ||
+		len(r.levels) > 0 {
 		return false, nil
 	}
 	b, err := r.take(ctx)

@@ -157,7 +157,7 @@ func AttributeBytes(s *layout.Store, opt Options) (n int64) {
 	if opt.Times {
 		n += listfile.TimeBytes
 	}
-	return n * int64(s.Meta().Edges)
+	return n * int64(s.Base().Meta().Edges)
 }
 
 // lacks returns an error if attributes are asked for that a file does not have.

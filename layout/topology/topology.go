@@ -215,6 +215,9 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	if opt.Times && !s.Meta().Timestamped {
 		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoTimes)
 	}
+	if len(s.Levels()) > 0 {
+		return openLive(ctx, s, dev, dir, opt)
+	}
 	r, err := openLists(ctx, s, dev, dir, opt)
 	if err != nil {
 		return nil, err
@@ -249,6 +252,9 @@ func openLists(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 // have attributes, plain and packed lists include the paged reader behind Lists; AttributeBytes
 // comes on top.
 func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
+	if len(s.Levels()) > 0 {
+		return addedBytes(s) + ResidentBytes(s.Base(), dir, form)
+	}
 	m := s.Meta()
 	if form == Compact {
 		f := listfile.FieldsOf(m, dir)
@@ -274,7 +280,10 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 // FileBytes returns the size of the file of lists of a direction, in bytes.
 func FileBytes(s *layout.Store, dir layout.Direction) int64 {
 	path, _ := layout.TopologyPaths(dir)
-	f, _ := s.Meta().File(path)
+	f, _ := s.Base().Meta().File(path)
+	for _, l := range s.Levels() {
+		f.Size += FileBytes(l.Store, dir)
+	}
 	return f.Size
 }
 
@@ -282,6 +291,9 @@ func FileBytes(s *layout.Store, dir layout.Direction) int64 {
 // cacheBytes (0 for the default): the cache with its tables, and 8 bytes per block for the index.
 // Each session whose frontier needs more blocks than fit in the cache takes another 512 KiB.
 func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
+	if len(s.Levels()) > 0 {
+		return addedBytes(s) + PagedBytes(s.Base(), dir, cacheBytes)
+	}
 	cacheBytes = cmp.Or(cacheBytes, topologyCache)
 	blockBytes := int64(max(s.Meta().BlockBytes, listfile.BlockMin))
 	index := listfile.IndexBytes(FileBytes(s, dir) / blockBytes)

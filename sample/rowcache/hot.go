@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listfile"
+	"gdb/layout/topology"
 )
 
 // TopologyScan calls fn with all lists in node order, as listfile.Scan does.
@@ -20,7 +21,7 @@ type TopologyScan func(fn func(first layout.NodeID, cont bool, l *listfile.Lists
 func FindHot(ctx context.Context, s *layout.Store, dev blockdev.Device, limit int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	scan := func(fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
-		return listfile.Scan(ctx, s, dev, layout.In, fn)
+		return topology.Scan(ctx, s, dev, layout.In, fn)
 	}
 	if s.Meta().Undirected {
 		return HotByDegree(ctx, scan, limit)
@@ -29,13 +30,12 @@ func FindHot(ctx context.Context, s *layout.Store, dev blockdev.Device, limit in
 }
 
 // FindHotAbout does what FindHot does, but reads only one in every blocks of the topology. It
-// serves to forecast what a cache would do.
+// serves to forecast what a cache would do, and leaves out levels.
 func FindHotAbout(ctx context.Context, s *layout.Store, dev blockdev.Device, limit, every int,
 	budget *mem.Budget) ([]layout.NodeID, error) {
 	each := func(count func([]layout.NodeID) error) error {
-		return listfile.ScanSome(ctx, s, dev, layout.In, every, func(l *listfile.Lists) error {
-			return count(l.Nbrs)
-		})
+		return listfile.ScanSome(ctx, s.Base(), dev, layout.In, every,
+			func(l *listfile.Lists) error { return count(l.Nbrs) })
 	}
 	return hotByCount(ctx, s.Meta().Nodes, limit, budget, each)
 }

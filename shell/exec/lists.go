@@ -8,6 +8,7 @@ import (
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/layout/listfile"
+	"gdb/layout/topology"
 )
 
 // Directions returns the directions that IN, OUT or BOTH name, or def if none of them was said.
@@ -146,7 +147,7 @@ func (s Scan) Each(ctx context.Context, dir layout.Direction,
 	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
 	g := s.x.Graph
 	return s.Run(ctx, func(ctx context.Context) error {
-		return listfile.Scan(ctx, g.Store, g.Dev, dir,
+		return topology.Scan(ctx, g.Store, g.Dev, dir,
 			func(first layout.NodeID, cont bool, l *listfile.Lists) error {
 				if err := fn(first, cont, l); err != nil {
 					return err

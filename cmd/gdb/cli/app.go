@@ -142,7 +142,7 @@ func (a *App) MayWrite(file string, force bool) error {
 // OpenStore opens a store, and the device that its files are read through as --io says.
 func (a *App) OpenStore(ctx context.Context, dir, io string) (*layout.Store, blockdev.Device,
 	error) {
-	st, err := layout.Open(ctx, a.FS, dir)
+	st, err := layout.OpenLive(ctx, a.FS, dir)
 	if err != nil {
 		return nil, nil, err
 	}

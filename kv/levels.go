@@ -1,0 +1,59 @@
+package kv
+
+import (
+	"fmt"
+	"time"
+)
+
+// LevelMeta describes what a commit added to a store: a store in a folder of its own. Its catalog
+// has the set LevelNodes: number i of its members is the node, in the whole store, that is node i
+// of the level. Meta.Below of its nodes were there before; the others follow the nodes of the
+// levels before, in order.
+type LevelMeta struct {
+	Snapshot uint64 // the number of the commit
+	Created  time.Time
+	Path     string // of the folder, relative to the store
+	UUID     UUID
+	Nodes    uint64 // that were added
+	Edges    uint64
+	Bytes    int64 // of its files
+	Source   SourceMeta
+}
+
+// LevelNodes is the name of the set of the nodes of a level.
+const LevelNodes = "nodes"
+
+// checkLevels checks that levels ascend, and do not have more than all together.
+func (m *Meta) checkLevels() error {
+	nodes, edges, last := uint64(0), uint64(0), uint64(0)
+	for _, l := range m.Levels {
+		if err := checkPath(l.Path); err != nil {
+			return err
+		}
+		if l.Snapshot <= last || l.Snapshot > m.Snapshot || l.Nodes > m.Nodes-nodes ||
+			l.Edges > m.Edges-edges || l.Bytes < 0 {
+			return fmt.Errorf("snapshot %d adds %d nodes and %d edges to a store of %d and %d, "+
+				"after snapshot %d of %d", l.Snapshot, l.Nodes, l.Edges, m.Nodes, m.Edges, last,
+				m.Snapshot)
+		}
+		nodes, edges, last = nodes+l.Nodes, edges+l.Edges, l.Snapshot
+	}
+	if (m.Base != "" || len(m.Levels) > 0) != (m.Manifest > 0) || m.Below > m.Nodes {
+		return fmt.Errorf("%d levels on base %q in a manifest of version %d, %d nodes of %d below",
+			len(m.Levels), m.Base, m.Manifest, m.Below, m.Nodes)
+	}
+	if m.Base != "" {
+		return checkPath(m.Base)
+	}
+	return nil
+}
+
+// BaseMeta describes the files in the store's own folder: the store without its levels.
+func (m *Meta) BaseMeta() *Meta {
+	base := *m
+	base.Manifest, base.Snapshot, base.Levels = 0, 0, nil
+	for _, l := range m.Levels {
+		base.Nodes, base.Edges = base.Nodes-l.Nodes, base.Edges-l.Edges
+	}
+	return &base
+}

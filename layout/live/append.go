@@ -1,0 +1,383 @@
+// Package live adds to stores that are there: a commit makes a level of source files, and a
+// compaction writes base and levels anew as one. docs/live.md tells how both are read.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/files"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest"
+	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/errors/oserror"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ErrUsage says that options contradict the store or each other.
+var ErrUsage = ingest.ErrUsage
+
+// ErrBusy says that another commit or compaction is under way.
+var ErrBusy = errors.New("another commit or compaction writes this store: wait until it is done")
+
+// workPath is the folder of a store where a commit or compaction is made.
+const workPath = "tmp/live"
+
+// Append adds what opt.Sources hold to the store in dir, as a level, and returns its record. It is
+// there, whole and durable, when Append returns; on an error nothing of it is. New ids are numbered
+// after those of the store, in the order in which an ingest of the sources alone numbers them.
+// Options that shape the store are its own, and must be zero.
+//
+// It ingests the sources twice: as a store of their own, and by the store's numbers. Besides the
+// memory of an ingest it takes 4 bytes for each node of the sources, and 8 for each that the store
+// has.
+func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (level *kv.LevelMeta,
+	err error) {
+	w, err := begin(ctx, fs, dir)
+	if err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeAll(w.fs, w.path()))
+		}
+		err = errors.Join(err, w.close())
+	}()
+	if err := checkStore(w.store); err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	a := &appending{work: w, opt: opt, meta: w.store.Meta()}
+	if a.opt.Memory == 0 {
+		a.opt.Memory = mem.Available() / 2
+	}
+	a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
+	if level, err = a.run(ctx); err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	return level, w.sweep()
+}
+
+// work is a commit or compaction under way, which has the store for itself but for readers.
+type work struct {
+	fs    vfs.FS
+	store *layout.Store
+	dev   blockdev.Device
+	lock  io.Closer
+}
+
+// begin locks a store and removes what killed commits and compactions left.
+func begin(ctx context.Context, fs vfs.FS, dir string) (w *work, err error) {
+	if _, err := layout.OpenLive(ctx, fs, dir); err != nil { // before anything is made in dir
+		return nil, err
+	}
+	tmp := fs.PathJoin(dir, "tmp")
+	if err := fs.MkdirAll(tmp, 0o755); err != nil {
+		return nil, fmt.Errorf("make %s: %w", tmp, err)
+	}
+	w = &work{fs: fs}
+	w.lock, err = files.Lock(fs, fs.PathJoin(tmp, "live.lock"))
+	if errors.Is(err, files.ErrLockHeld) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrBusy)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.store, err = layout.OpenLive(ctx, fs, dir); err == nil {
+		err = w.sweep()
+	}
+	if err == nil {
+		w.dev, err = blockdev.Open(blockdev.Options{})
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.lock.Close())
+	}
+	return w, nil
+}
+
+func (w *work) close() error { return errors.Join(w.dev.Close(), w.lock.Close()) }
+
+// path returns a path below the folder of the work.
+func (w *work) path(elem ...string) string {
+	return w.store.Path(append([]string{workPath}, elem...)...)
+}
+
+// sweep removes the folder of the work, and folders that the catalog does not list.
+func (w *work) sweep() error {
+	m, err := w.store.Catalog().Meta(context.Background())
+	if err != nil {
+		return err
+	}
+	if err := removeAll(w.fs, w.path()); err != nil {
+		return err
+	}
+	for _, name := range []string{"topology", "features", "labels", "ids", layout.PrepDir} {
+		if m.Base == "" { // the base is in the store's own folder
+			break
+		}
+		if err := removeAll(w.fs, w.fs.PathJoin(w.store.Dir(), name)); err != nil {
+			return err
+		}
+	}
+	keep := []string{m.Base}
+	for _, l := range m.Levels {
+		keep = append(keep, l.Path)
+	}
+	names, err := w.fs.List(w.store.Path(layout.LevelsDir))
+	if err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	for _, name := range names {
+		if path := layout.LevelsDir + "/" + name; !slices.Contains(keep, path) {
+			if err := removeAll(w.fs, w.store.Path(path)); err != nil {
+				return err
+			}
+		}
+	}
+	return w.sweepPrep(m.Snapshot)
+}
+
+// sweepPrep removes what was made of other snapshots, and can be made again.
+func (w *work) sweepPrep(snapshot uint64) error {
+	names, err := w.fs.List(w.store.Dir())
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, layout.PrepDir+"-") &&
+			name != fmt.Sprintf("%s-%d", layout.PrepDir, snapshot) {
+			if err := removeAll(w.fs, w.fs.PathJoin(w.store.Dir(), name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func removeAll(fs vfs.FS, dir string) error {
+	if err := fs.RemoveAll(dir); err != nil && !oserror.IsNotExist(err) {
+		return fmt.Errorf("remove %s: %w", dir, err)
+	}
+	return nil
+}
+
+// settle moves a finished store from the folder of the work to its place, where nothing reads it
+// before the catalog lists it.
+func (w *work) settle(from, to string) error {
+	dir := w.store.Path(layout.LevelsDir)
+	if err := w.fs.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	if err := w.fs.Rename(from, w.store.Path(to)); err != nil {
+		return fmt.Errorf("rename %s: %w", from, err)
+	}
+	return errors.Join(steps.SyncDir(w.fs, w.path()), steps.SyncDir(w.fs, dir),
+		steps.SyncDir(w.fs, w.store.Dir()))
+}
+
+// commit changes the catalog, if no other commit came before.
+func (w *work) commit(ctx context.Context, change func(m *kv.Meta,
+	set func(name string) (*roaring.Bitmap, error)) (map[string]*roaring.Bitmap, error)) error {
+	was := w.store.Meta().Snapshot
+	return w.store.Catalog().Commit(ctx, func(m *kv.Meta,
+		set func(name string) (*roaring.Bitmap, error)) (map[string]*roaring.Bitmap, error) {
+		if m.Snapshot != was {
+			return nil, ErrBusy
+		}
+		m.Snapshot, m.Manifest = was+1, kv.ManifestVersion
+		return change(m, set)
+	})
+}
+
+// checkStore finds what stores cannot be appended to, so far.
+func checkStore(s *layout.Store) error {
+	m := s.Meta()
+	flag := func(name string) string {
+		for _, arg := range m.Source.Args {
+			if value, ok := strings.CutPrefix(arg, "--"+name); ok {
+				return strings.TrimPrefix(value, "=")
+			}
+		}
+		return ""
+	}
+	what := ""
+	switch {
+	case m.Typed() || len(m.NodeTypes) > 0:
+		what = "its nodes have types"
+	case len(m.EdgeSplits) > 0:
+		what = "its edges are in splits"
+	case len(m.EdgeTables) > 0:
+		what = "its edges have columns"
+	case len(m.Partitions) > 1:
+		what = "its nodes are in order of partitions"
+	case len(m.Features) > 1 || len(m.Features) == 1 && m.Features[0].DType == "sparse":
+		what = "it has sparse features, or several"
+	case source.IsMade(flag("features")):
+		what = "its features were made of the graph"
+	case slices.Contains([]string{"zscore", "auto"}, flag("normalize")):
+		what = "its features were scaled by what all of them are"
+	case flag("merge") != "" || m.Weighted && drops(m) || m.Timestamped && drops(m):
+		what = "weights or times of parallel edges were merged"
+	case m.Labels != nil && m.Labels.Kind == "multi":
+		what = "its nodes have several labels"
+	case m.SplitColumn >= 0:
+		what = "it has several columns of splits"
+	case m.IDs.Kind == kv.IDsTyped:
+		what = "its ids have types"
+	default:
+		return nil
+	}
+	return input.Usage("%s: %s: such stores are not appended to so far; ingest all sources anew",
+		s.Dir(), what)
+}
+
+// has reports whether a store was ingested with a flag.
+func has(m *kv.Meta, flag string) bool { return slices.Contains(m.Source.Args, "--"+flag) }
+
+// drops reports whether a store has no parallel edges.
+func drops(m *kv.Meta) bool {
+	return !has(m, "keep-duplicates") && (m.Undirected || has(m, "dedup"))
+}
+
+// appending is a commit under way.
+type appending struct {
+	*work
+	opt    ingest.Options
+	meta   *kv.Meta
+	budget *mem.Budget
+	lacks  *roaring.Bitmap // nodes of the sources without features
+}
+
+// run makes the level, moves it to its place and lists it in the catalog.
+func (a *appending) run(ctx context.Context) (*kv.LevelMeta, error) {
+	src, err := a.ingestSources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	add, err := a.match(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	defer add.close()
+	number := a.meta.Snapshot + 1
+	level := &kv.LevelMeta{Snapshot: number, Created: time.Now().UTC().Truncate(time.Second),
+		Path: fmt.Sprintf("%s/%d", layout.LevelsDir, number), Nodes: uint64(len(add.fresh)),
+		Source: src.Meta().Source}
+	if err := a.write(ctx, add, level); err != nil {
+		return nil, err
+	}
+	return level, a.list(ctx, add, level)
+}
+
+// ingestSources makes a store of the sources alone.
+func (a *appending) ingestSources(ctx context.Context) (*layout.Store, error) {
+	opt, m := a.opt, a.meta
+	opt.Out, opt.Undirected, opt.BlockBytes = a.path("read"), m.Undirected, m.BlockBytes
+	opt.Dedup, opt.KeepDuplicates = has(m, "dedup"), has(m, "keep-duplicates")
+	opt.KeepSelfLoops, opt.Partitioner, opt.Partitions = has(m, "keep-self-loops"), "", 0
+	if has(m, "normalize=row") {
+		opt.Normalize = "row"
+	}
+	if len(m.Features) > 0 {
+		opt.FeatureDType = m.Features[0].DType
+		a.lacks = roaring.New()
+		opt.Lacks = a.lacks.Add
+	}
+	if _, err := ingest.Run(ctx, a.fs, opt); err != nil {
+		return nil, err
+	}
+	return layout.Open(ctx, a.fs, opt.Out)
+}
+
+// write makes the level of the store of the sources, and moves it to its place.
+func (a *appending) write(ctx context.Context, add *addition, level *kv.LevelMeta) error {
+	opt := ingest.Options{Out: a.path("level"), Both: slices.Contains(a.meta.Directions, "out"),
+		BlockBytes: a.meta.BlockBytes, Threads: a.opt.Threads, Version: a.opt.Version,
+		Progress: a.opt.Progress, Normalize: "none"}
+	opt.Memory = a.opt.Memory - a.budget.Used()
+	opt.AllowNaN = len(add.Info().Features) > 0
+	if len(a.meta.Features) > 0 && opt.AllowNaN {
+		opt.FeatureDType = a.meta.Features[0].DType
+	}
+	m, err := ingest.RunAgain(ctx, a.fs, add, opt)
+	if err != nil {
+		return err
+	}
+	if m.Labels != nil && !slices.Equal(m.Labels.Classes, a.meta.Labels.Classes) {
+		return input.Usage("the labels of the new nodes have classes that the store lacks: it "+
+			"has %s", strings.Join(a.meta.Labels.Classes, ", "))
+	}
+	level.UUID, level.Edges = m.UUID, m.Edges
+	for _, f := range m.Files {
+		level.Bytes += f.Size
+	}
+	s, err := layout.Open(ctx, a.fs, opt.Out)
+	if err != nil {
+		return err
+	}
+	err = s.Catalog().Commit(ctx, func(*kv.Meta, func(string) (*roaring.Bitmap, error)) (
+		map[string]*roaring.Bitmap, error) {
+		return map[string]*roaring.Bitmap{kv.LevelNodes: add.nodes()}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return a.settle(opt.Out, level.Path)
+}
+
+// list makes the level a part of the store: the catalog lists it, and its splits and counts
+// tell of all nodes.
+func (a *appending) list(ctx context.Context, add *addition, level *kv.LevelMeta) error {
+	splits, err := add.splits(ctx)
+	if err != nil {
+		return err
+	}
+	labels, err := a.labels(ctx, level.Path)
+	if err != nil {
+		return err
+	}
+	return a.commit(ctx, func(m *kv.Meta, set func(name string) (*roaring.Bitmap, error)) (
+		map[string]*roaring.Bitmap, error) {
+		m.Nodes, m.Edges = m.Nodes+level.Nodes, m.Edges+level.Edges
+		m.Levels = append(m.Levels, *level)
+		if m.Labels != nil && labels != nil {
+			m.Labels.Labeled += labels.Labeled
+			for i, n := range labels.ClassCounts {
+				m.Labels.ClassCounts[i] += n
+			}
+		}
+		for name, with := range splits {
+			i := slices.IndexFunc(m.Splits, func(s kv.SplitMeta) bool { return s.Name == name })
+			if i < 0 {
+				return nil, input.Usage("the sources have a split %q, which the store lacks", name)
+			}
+			was, err := set(name)
+			if err != nil {
+				return nil, err
+			}
+			with.Or(was)
+			m.Splits[i].Count = with.GetCardinality()
+		}
+		return splits, nil
+	})
+}
+
+// labels describes the labels of a level.
+func (a *appending) labels(ctx context.Context, path string) (*kv.LabelsMeta, error) {
+	s, err := layout.Open(ctx, a.fs, a.store.Path(path))
+	if err != nil {
+		return nil, err
+	}
+	return s.Meta().Labels, nil
+}

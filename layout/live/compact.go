@@ -1,0 +1,53 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/parts"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Compact writes the base and all levels of the store in dir anew as one, which becomes the base in
+// one transaction, and returns its record. The numbers of nodes stay, and so do runs. A store
+// without levels stays as it is. It is an ingest of the store: it takes the memory of one, beside
+// that of the lists of the levels, and as much disk as the store until it ends. Killed, it leaves
+// the store as it was.
+func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions) (meta *kv.Meta,
+	err error) {
+	w, err := begin(ctx, fs, dir)
+	if err != nil {
+		return nil, fmt.Errorf("compact: %w", err)
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	if len(w.store.Levels()) == 0 {
+		return w.store.Meta(), nil
+	}
+	number := w.store.Meta().Snapshot + 1
+	path := fmt.Sprintf("%s/%d", layout.LevelsDir, number)
+	opt.Out = w.path("base")
+	made, err := parts.Rewrite(ctx, w.store, w.dev, fs, opt)
+	if err == nil {
+		err = w.settle(opt.Out, path)
+	}
+	if err == nil {
+		err = w.commit(ctx, func(m *kv.Meta, _ func(string) (*roaring.Bitmap, error)) (
+			map[string]*roaring.Bitmap, error) {
+			was := *m
+			*m = *made
+			m.Snapshot, m.Manifest, m.Base = was.Snapshot, was.Manifest, path
+			m.Created, m.CreatedBy, m.Splits = was.Created, was.CreatedBy, was.Splits
+			meta = m
+			return nil, nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compact: %w", err)
+	}
+	return meta, w.sweep()
+}

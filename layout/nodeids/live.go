@@ -1,0 +1,142 @@
+package nodeids
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/kv/ids"
+	"gdb/layout"
+)
+
+// live is the dictionary of a store that was appended to: that of the base, and one for each level,
+// which has the nodes that the level added. The indexes of all are in memory, as ids.Open says; an
+// id that the base lacks is looked up in one level after the other.
+type live struct {
+	parts []ids.Dictionary
+	ends  []uint64 // parts[i] has the nodes before ends[i]
+}
+
+// openLive opens the dictionaries of a store with levels. If ids are dense, no level has one.
+func openLive(ctx context.Context, s *layout.Store, dev blockdev.Device, budget *mem.Budget) (
+	ids.Dictionary, error) {
+	if m := s.Meta(); m.IDs.Kind == kv.IDsDense {
+		return ids.Open(ctx, dev, s.FS(), s.Dir(), m)
+	}
+	base, err := Open(ctx, s.Base(), dev, budget)
+	if err != nil {
+		return nil, err
+	}
+	d := &live{parts: []ids.Dictionary{base}, ends: []uint64{s.Base().Meta().Nodes}}
+	for _, l := range s.Levels() {
+		if l.Of.Nodes == 0 {
+			continue
+		}
+		part, err := ids.Open(ctx, dev, s.FS(), l.Dir(), l.Meta().InDictionary())
+		if err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+		d.parts, d.ends = append(d.parts, part), append(d.ends, l.First+l.Of.Nodes)
+	}
+	return d, nil
+}
+
+// first returns the first node of a part.
+func (d *live) first(part int) uint64 {
+	if part == 0 {
+		return 0
+	}
+	return d.ends[part-1]
+}
+
+// Internal asks one part after the other.
+func (d *live) Internal(ctx context.Context, external string) (kv.NodeID, error) {
+	for i, part := range d.parts {
+		v, err := part.Internal(ctx, external)
+		if !errors.Is(err, kv.ErrNotFound) {
+			return v + kv.NodeID(d.first(i)), err
+		}
+	}
+	return 0, notFound(external)
+}
+
+// External asks each part for its nodes.
+func (d *live) External(ctx context.Context, nodes []kv.NodeID, dst []string) ([]string, error) {
+	base := len(dst)
+	dst = append(dst, make([]string, len(nodes))...)
+	var some []kv.NodeID
+	var at []int
+	var names []string
+	left := len(nodes)
+	for i, part := range d.parts {
+		some, at = some[:0], at[:0]
+		for k, v := range nodes {
+			if uint64(v) >= d.first(i) && uint64(v) < d.ends[i] {
+				some, at = append(some, v-kv.NodeID(d.first(i))), append(at, k)
+			}
+		}
+		if len(some) == 0 {
+			continue
+		}
+		var err error
+		if names, err = part.External(ctx, some, names[:0]); err != nil {
+			return dst[:base], err
+		}
+		for k, name := range names {
+			dst[base+at[k]] = name
+		}
+		left -= len(some)
+	}
+	if left > 0 {
+		return dst[:base], fmt.Errorf("kv: %d of %d nodes: %w: the store has %d nodes", left,
+			len(nodes), kv.ErrNotFound, d.ends[len(d.ends)-1])
+	}
+	return dst, nil
+}
+
+// BlocksRead returns the number of blocks that lookups have read so far.
+func (d *live) BlocksRead() (n uint64) {
+	for _, part := range d.parts {
+		if of, ok := part.(ids.Stats); ok {
+			n += of.BlocksRead()
+		}
+	}
+	return n
+}
+
+// IndexBytes returns the memory of all indexes.
+func (d *live) IndexBytes() (n int64) {
+	for _, part := range d.parts {
+		if of, ok := part.(ids.Stats); ok {
+			n += of.IndexBytes()
+		}
+	}
+	return n
+}
+
+// Cache caches blocks of the base.
+func (d *live) Cache(bytes int64, budget *mem.Budget) error {
+	if of, ok := d.parts[0].(ids.Cacher); ok {
+		return of.Cache(bytes, budget)
+	}
+	return nil
+}
+
+// CacheStats returns those of the base.
+func (d *live) CacheStats() ids.CacheStats {
+	if of, ok := d.parts[0].(ids.Cacher); ok {
+		return of.CacheStats()
+	}
+	return ids.CacheStats{}
+}
+
+// Close closes all parts.
+func (d *live) Close() (err error) {
+	for _, part := range d.parts {
+		err = errors.Join(err, part.Close())
+	}
+	return err
+}

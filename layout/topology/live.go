@@ -1,0 +1,351 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/listfile"
+)
+
+// live reads a store that was appended to: the lists of its base by a reader of any kind, and those
+// of all levels, merged, from memory. A list is the sorted union of both; where neighbors are
+// equal, entries of the base come first and those of later levels last.
+type live struct {
+	Reader // of the base
+	added  *added
+	nodes  uint64
+	budget *mem.Budget
+}
+
+// openLive opens the lists of a store with levels.
+func openLive(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	opt Options) (Reader, error) {
+	base, err := Open(ctx, s.Base(), dev, dir, opt)
+	if err != nil {
+		return nil, err
+	}
+	l := &live{Reader: base, nodes: s.Meta().Nodes, budget: opt.Budget}
+	if l.added, err = loadAdded(ctx, s, dev, dir, opt.Budget); err == nil {
+		err = l.added.place(ctx, base)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Nodes and Edges return the number of lists and of their entries.
+func (l *live) Nodes() uint64 { return l.nodes }
+
+// Edges returns the number of entries.
+func (l *live) Edges() uint64 { return l.Reader.Edges() + uint64(len(l.added.nbrs)) }
+
+// Stats returns those of the base, with the memory of the levels.
+func (l *live) Stats() Stats {
+	st := l.Reader.Stats()
+	st.Bytes += l.added.bytes()
+	return st
+}
+
+// Close closes the base and frees the memory of the levels.
+func (l *live) Close() error {
+	err := l.Reader.Close()
+	if l.added != nil {
+		err = errors.Join(err, l.added.free())
+	}
+	return err
+}
+
+// NewSession returns a session for one goroutine.
+func (l *live) NewSession() Session {
+	return &liveSession{l: l, base: l.Reader.NewSession(),
+		held: mem.NewAccount(l.budget, "lists with levels")}
+}
+
+// liveSession takes, beside the session of the base, 8 bytes for each node of a frontier and 12 for
+// each position that Gather takes, and a copy of the lists that Lists returns.
+type liveSession struct {
+	l    *live
+	base Session
+	held mem.Account
+
+	lists  []uint32        // of the frontier: the list of each node in added, or none
+	inBase []layout.NodeID // the nodes of the frontier that the base has
+	deg    []uint32        // their degrees there
+	plain  bool            // the base has all lists of the frontier
+
+	// What is asked of the base: positions in its lists, and where they are in what is asked for.
+	off, pos, place []uint32
+	nbrs            []layout.NodeID
+	weights         []float32
+	types           []uint32
+
+	whole listfile.Lists
+}
+
+func (s *liveSession) account() error {
+	w := &s.whole
+	return s.held.AtLeast(4*int64(cap(s.lists)+cap(s.inBase)+cap(s.deg)+cap(s.off)+cap(s.pos)+
+		cap(s.place)+cap(s.nbrs)+cap(s.weights)+cap(s.types)+cap(w.Nbrs)+cap(w.Weights)) +
+		8*int64(cap(w.Off)+cap(w.Times)) + 2*int64(cap(w.Types)))
+}
+
+// find finds the lists of nodes.
+func (s *liveSession) find(nodes []layout.NodeID) error {
+	s.lists, s.inBase, s.plain = mem.Resize(s.lists, len(nodes)), s.inBase[:0], true
+	inBase := s.l.Reader.Nodes()
+	for i, v := range nodes {
+		if uint64(v) >= s.l.nodes {
+			return layout.OutOfRange(v, s.l.nodes)
+		}
+		s.lists[i] = s.l.added.list(v)
+		s.plain = s.plain && s.lists[i] == none
+		if uint64(v) < inBase {
+			s.inBase = append(s.inBase, v)
+		}
+	}
+	s.plain = s.plain && len(s.inBase) == len(nodes)
+	return s.account()
+}
+
+// Degrees writes how many entries the base and all levels have for each node.
+func (s *liveSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []uint32) error {
+	if err := s.find(nodes); err != nil {
+		return err
+	}
+	if s.plain {
+		return s.base.Degrees(ctx, nodes, deg)
+	}
+	s.deg = mem.Resize(s.deg, len(s.inBase))
+	if err := s.base.Degrees(ctx, s.inBase, s.deg); err != nil {
+		return err
+	}
+	k, inBase := 0, s.l.Reader.Nodes()
+	for i, v := range nodes {
+		sum := uint64(0)
+		if uint64(v) < inBase {
+			sum += uint64(s.deg[k])
+			k++
+		}
+		if s.lists[i] != none {
+			from, to := s.l.added.span(s.lists[i])
+			sum += to - from
+		}
+		if deg[i] = uint32(sum); sum>>32 != 0 {
+			return fmt.Errorf("layout: node %d has 2^32 neighbors or more", v)
+		}
+	}
+	return nil
+}
+
+// split finds where the positions that are asked for are: it calls hit with an entry of added for
+// the places of some, and collects the others for the base. It follows Degrees.
+func (s *liveSession) split(off, pos []uint32, hit func(place uint32, entry uint64)) {
+	a, k := s.l.added, 0
+	s.off, s.pos, s.place = append(s.off[:0], 0), s.pos[:0], s.place[:0]
+	for i, list := range s.lists {
+		for e := off[i]; e < off[i+1]; e++ {
+			x := pos[e]
+			if list != none {
+				entry, below, in := a.at(list, x)
+				if in {
+					hit(e, entry)
+					continue
+				}
+				x -= below
+			}
+			s.pos, s.place = append(s.pos, x), append(s.place, e)
+			k++
+		}
+		if list == none || list < a.inBase {
+			s.off = append(s.off, uint32(k))
+		}
+	}
+}
+
+// Gather writes entries by their positions in the union.
+func (s *liveSession) Gather(ctx context.Context, off, pos []uint32, out []layout.NodeID) error {
+	if s.plain {
+		return s.base.Gather(ctx, off, pos, out)
+	}
+	s.split(off, pos, func(place uint32, entry uint64) { out[place] = s.l.added.nbrs[entry] })
+	s.nbrs = mem.Resize(s.nbrs, len(s.pos))
+	if err := s.base.Gather(ctx, s.off, s.pos, s.nbrs); err != nil {
+		return err
+	}
+	for k, e := range s.place {
+		out[e] = s.nbrs[k]
+	}
+	return s.account()
+}
+
+// GatherAttributes writes weights and types of entries by their positions in the union.
+func (s *liveSession) GatherAttributes(ctx context.Context, off, pos []uint32,
+	to Attributes) error {
+	r, ok := s.base.(AttributeReader)
+	switch {
+	case !ok:
+		return errors.New("layout: this topology cannot read attributes of edges")
+	case to.Places != nil:
+		return fmt.Errorf("layout: columns of edges: %w", layout.ErrLevels)
+	case s.plain:
+		return r.GatherAttributes(ctx, off, pos, to)
+	}
+	a, of := s.l.added, Attributes{}
+	s.split(off, pos, func(place uint32, entry uint64) {
+		if to.Weights != nil {
+			to.Weights[place] = a.weights[entry]
+		}
+		if to.Types != nil {
+			to.Types[place] = uint32(a.types[entry])
+		}
+	})
+	if to.Weights != nil {
+		s.weights = mem.Resize(s.weights, len(s.pos))
+		of.Weights = s.weights
+	}
+	if to.Types != nil {
+		s.types = mem.Resize(s.types, len(s.pos))
+		of.Types = s.types
+	}
+	if err := r.GatherAttributes(ctx, s.off, s.pos, of); err != nil {
+		return err
+	}
+	for k, e := range s.place {
+		if to.Weights != nil {
+			to.Weights[e] = s.weights[k]
+		}
+		if to.Types != nil {
+			to.Types[e] = s.types[k]
+		}
+	}
+	return s.account()
+}
+
+// Lists copies the union of the lists of each node.
+func (s *liveSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfile.Lists, error) {
+	if err := s.find(nodes); err != nil {
+		return nil, err
+	}
+	if s.plain {
+		return s.base.Lists(ctx, nodes)
+	}
+	l, err := s.base.Lists(ctx, s.inBase)
+	if err != nil {
+		return nil, err
+	}
+	w, k := &s.whole, 0
+	*w = listfile.Lists{Off: append(w.Off[:0], 0), Nbrs: w.Nbrs[:0], Types: w.Types[:0],
+		Weights: w.Weights[:0], Times: w.Times[:0]}
+	inBase := s.l.Reader.Nodes()
+	for i, v := range nodes {
+		from, to := uint64(0), uint64(0)
+		if uint64(v) < inBase {
+			from, to = l.Off[k], l.Off[k+1]
+			k++
+		}
+		s.l.added.union(w, l, from, to, s.lists[i])
+		w.Off = append(w.Off, uint64(len(w.Nbrs)))
+	}
+	a := s.l.added
+	if a.types == nil {
+		w.Types = nil
+	}
+	if a.weights == nil {
+		w.Weights = nil
+	}
+	if a.times == nil {
+		w.Times = nil
+	}
+	return w, s.account()
+}
+
+// Release ends the session.
+func (s *liveSession) Release() {
+	s.base.Release()
+	s.held.Release()
+}
+
+// none stands for the list of a node that no level has one for.
+const none = ^uint32(0)
+
+// at finds position x of the union of a list with that of the base: an entry of the list, or how
+// many entries of the list are below it.
+func (a *added) at(list, x uint32) (entry uint64, below uint32, in bool) {
+	from, to := a.span(list)
+	places := a.places[from:to]
+	j := sort.Search(len(places), func(j int) bool { return places[j] >= x })
+	if j < len(places) && places[j] == x {
+		return from + uint64(j), 0, true
+	}
+	return 0, uint32(j), false
+}
+
+// union appends the union of entries from … to-1 of base and of a list.
+func (a *added) union(w *listfile.Lists, base *listfile.Lists, from, to uint64, list uint32) {
+	take := func(of *listfile.Lists, from, to uint64) {
+		w.Nbrs = append(w.Nbrs, of.Nbrs[from:to]...)
+		if of.Types != nil {
+			w.Types = append(w.Types, of.Types[from:to]...)
+		}
+		if of.Weights != nil {
+			w.Weights = append(w.Weights, of.Weights[from:to]...)
+		}
+		if of.Times != nil {
+			w.Times = append(w.Times, of.Times[from:to]...)
+		}
+	}
+	if list != none {
+		own := listfile.Lists{Nbrs: a.nbrs, Types: a.types, Weights: a.weights, Times: a.times}
+		first, end := a.span(list)
+		taken := uint64(0)
+		for j := first; j < end; j++ {
+			before := uint64(a.places[j]) - (j - first) // entries of the base
+			take(base, from+taken, from+before)
+			taken = before
+			take(&own, j, j+1)
+		}
+		from += taken
+	}
+	take(base, from, to)
+}
+
+// scanLists and scanEntries bound what Scan reads together of a store with levels.
+const scanLists, scanEntries = 1 << 12, 1 << 16
+
+// Scan is listfile.Scan of a store that may have levels, whose lists are merged: it takes the
+// memory of these then, and a block cache of 4 MiB.
+func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) (err error) {
+	if len(s.Levels()) == 0 {
+		return listfile.Scan(ctx, s, dev, dir, fn)
+	}
+	t, err := Open(ctx, s, dev, dir, Options{CacheBytes: 4 << 20})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	session := t.NewSession()
+	defer session.Release()
+	nodes := make([]layout.NodeID, 0, scanLists)
+	for v := uint64(0); v < t.Nodes(); v += uint64(len(nodes)) {
+		nodes = nodes[:0]
+		for u := v; u < t.Nodes() && len(nodes) < scanLists; u++ {
+			nodes = append(nodes, layout.NodeID(u))
+		}
+		most := ListsMost{Nodes: scanLists, Entries: scanEntries}
+		err := EachList(ctx, session, nodes, most, func(some []layout.NodeID,
+			l *listfile.Lists) (bool, error) {
+			return true, fn(some[0], false, l)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
