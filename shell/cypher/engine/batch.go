@@ -43,7 +43,11 @@ func (b *batch) Vector(name string) *vector.Vector {
 	if !ok || b.nodes[i] == nil {
 		return nil
 	}
-	return &vector.Vector{Kind: vector.Node, Nodes: b.nodes[i][:b.n], G: b.src}
+	kind := vector.Node
+	if b.p.far != nil && i == farHops {
+		kind = vector.Path
+	}
+	return &vector.Vector{Kind: kind, Nodes: b.nodes[i][:b.n], G: b.src}
 }
 
 // edges returns a relationship; nil if it is only in scopes, as where it is null in a row.
@@ -68,6 +72,8 @@ func (b *batch) Scope(row int) *eval.Scope {
 	for i, n := range b.p.nodes {
 		switch {
 		case b.nodes[i] == nil || n.bound:
+		case b.p.far != nil && i == farHops:
+			s = s.With(n.name, b.Vector(n.name).At(row))
 		case b.nodes[i][row] == vector.NoNode:
 			s = s.With(n.name, nil)
 		default:

@@ -32,6 +32,10 @@ func (pl *plan) explain() (out []Step) {
 			name = "intersect"
 		case len(s.legs) == 1:
 			name = "hop"
+		case pl.p.far != nil && s.node == farTo:
+			name, detail = "reach", pl.p.shown(farFrom)+" to "+detail
+		case pl.p.far != nil && s.node == farHops:
+			name, detail = "length", "of the path"
 		case pl.p.nodes[s.node].anchored || pl.p.nodes[s.node].by != nil:
 			name = "find"
 		case i > 0:

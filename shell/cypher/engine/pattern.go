@@ -19,7 +19,8 @@ type pattern struct {
 	cross, last []*condition
 	byName      map[string]int // nodes
 	relByName   map[string]int
-	in          *input // nil if the pattern begins a statement
+	in          *input     // nil if the pattern begins a statement
+	far         *distances // nil if the pattern is not of distances
 }
 
 // node is a variable for nodes.
@@ -78,12 +79,15 @@ type condition struct {
 	not  bool
 }
 
-// newPattern returns the pattern of some clauses, for rows of an input if it is not nil; false if
-// the engine does not run one of them.
-func newPattern(clauses []*ast.Match, in *input) (*pattern, bool) {
+// newPattern returns the pattern of some clauses before another, for rows of an input if it is not
+// nil; false if the engine does not run one of them.
+func newPattern(clauses []*ast.Match, in *input, next ast.Clause) (*pattern, bool) {
 	p := &pattern{byName: map[string]int{}, relByName: map[string]int{}, in: in}
 	p.bind()
 	for i, m := range clauses {
+		if len(clauses) == 1 && p.distances(m, next) {
+			break
+		}
 		nodes, rels := len(p.nodes), len(p.rels)
 		for _, path := range m.Patterns {
 			if path.Name != "" || path.Shortest != "" || !p.path(path, i) {

@@ -163,6 +163,9 @@ func (pl *plan) load(ctx context.Context, r *rel, owner int) (bool, error) {
 // source says so, by what a plan that reads them would do.
 func makePlan(ctx context.Context, p *pattern, env *vector.Env, src Source) (*plan, error) {
 	ok, err := p.resolve(ctx, env, src)
+	if ok && err == nil {
+		ok, err = p.far.plan(ctx, src)
+	}
 	if !ok || err != nil {
 		return nil, err
 	}
@@ -299,7 +302,10 @@ func (pl *plan) order(ctx context.Context, env *vector.Env) (float64, error) {
 	}
 	best, least := []int(nil), math.Inf(1)
 	rows := 1.0
-	if in := pl.p.in; in != nil {
+	if pl.p.far != nil {
+		sizes[farHops] = 1
+		best, least = core, 0
+	} else if in := pl.p.in; in != nil {
 		rows = in.estimate
 		best, least = pl.greedy(in.bound(pl.p), rows, core, sizes)
 		if ok, err := pl.first(ctx); !ok || err != nil {

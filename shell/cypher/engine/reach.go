@@ -15,25 +15,45 @@ const noEntry = ^uint32(0)
 // bytes a node.
 func (e *Engine) Reach(ctx context.Context, q plain.Search, yield func(node int64, hops int,
 	path func() []value.Rel) error) (bool, error) {
-	src, dir := e.Source, q.Dir
+	f, err := newReacher(ctx, e.Source, q.Dir, q.Types)
+	if f == nil || err != nil {
+		return false, err
+	}
+	return true, f.run(ctx, q, yield)
+}
+
+// reacher has the lists that searches follow. Several goroutines may run it.
+type reacher struct {
+	*plan
+	r *rel
+}
+
+// newReacher returns a reacher; nil if the source cannot read the lists.
+func newReacher(ctx context.Context, src Source, dir ast.Direction,
+	types []string) (*reacher, error) {
 	if src.Undirected() {
 		dir = ast.Both
 	}
 	all := everything(src.Nodes())
-	r := &rel{types: src.Types(q.Types, all, all), side: dir}
-	pl := &plan{p: &pattern{rels: []*rel{r}}, src: src}
-	if ok, err := pl.reach(ctx, r); !ok || err != nil {
-		return false, err
+	r := &rel{types: src.Types(types, all, all), side: dir}
+	f := &reacher{&plan{p: &pattern{rels: []*rel{r}}, src: src}, r}
+	if ok, err := f.reach(ctx, r); !ok || err != nil {
+		return nil, err
 	}
-	nodes := int64(src.Nodes())
-	if err := src.Grow(9 * nodes); err != nil {
-		return false, err
+	return f, nil
+}
+
+func (f *reacher) run(ctx context.Context, q plain.Search,
+	yield func(int64, int, func() []value.Rel) error) error {
+	nodes := int64(f.src.Nodes())
+	if err := f.src.Grow(9 * nodes); err != nil {
+		return err
 	}
-	defer src.Grow(-9 * nodes)
-	s := &search{r: r, src: src, by: make([]uint32, nodes), up: make([]uint32, nodes),
-		seen: make([]bool, nodes), w: &worker{plan: pl, ctx: ctx, lists: pl.workerLists()}}
+	defer f.src.Grow(-9 * nodes)
+	s := &search{r: f.r, src: f.src, by: make([]uint32, nodes), up: make([]uint32, nodes),
+		seen: make([]bool, nodes), w: &worker{plan: f.plan, ctx: ctx, lists: f.workerLists()}}
 	defer s.w.release()
-	return true, s.run(ctx, q, yield)
+	return s.run(ctx, q, yield)
 }
 
 // reach gets the lists of a relationship that a search follows; false if there are none to read.

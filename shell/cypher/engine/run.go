@@ -93,6 +93,7 @@ type worker struct {
 	keep   []bool
 	common []uint32
 	at     []uint32 // entries of legs
+	hops   uint32   // of the rows of distances that are found
 }
 
 func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker {
@@ -265,6 +266,10 @@ func (w *worker) extend(k int, in *batch) error {
 func (w *worker) one(k int, in *batch, row int) error {
 	s := w.steps[k]
 	switch {
+	case w.p.far != nil && s.node == farTo:
+		return w.far(k, in, row)
+	case w.p.far != nil && s.node == farHops:
+		return w.add(k, in, row, w.hops)
 	case s.node < 0:
 		return w.combine(k, in, row, vector.NoNode, 0)
 	case len(s.legs) == 0 && w.p.nodes[s.node].by != nil:

@@ -22,8 +22,9 @@ type Engine struct {
 }
 
 // Take returns how clauses are run from the at-th on, if they are MATCH without variable length and
-// paths; nil if they are not, or if there is no memory for the lists. After the first, those are
-// taken that are outer joins if they are only counted, and a Project after them that groups.
+// paths, or a shortestPath of which the length is wanted; nil if they are not, or if there is no
+// memory for the lists. After the first, those are taken that are outer joins if they are only
+// counted, and a Project after them that groups.
 func (e *Engine) Take(ctx context.Context, row *eval.Env, clauses []ast.Clause, at int,
 	rows float64) (*plain.Stage, error) {
 	var in *input
@@ -58,7 +59,7 @@ var errFewer = errors.New("not for the engine")
 // take returns how some clauses are run, and those that follow them as far as rows are grouped.
 func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 	matches []*ast.Match, in *input) (*plain.Stage, error) {
-	p, ok := newPattern(matches, in)
+	p, ok := newPattern(matches, in, clauses[len(matches)])
 	if !ok {
 		return nil, errFewer
 	}

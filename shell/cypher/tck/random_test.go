@@ -303,6 +303,40 @@ func TestMany(t *testing.T) {
 	}
 }
 
+// TestDistances holds the same for shortest paths of which the length is wanted, and for others,
+// which the engine leaves alone.
+func TestDistances(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for i, c := range []struct {
+		taken int
+		text  string
+	}{
+		{1, "p = shortestPath((a {i: 2})-[*]->(b)) WHERE a <> b RETURN length(p), count(*)"},
+		{1, "p = shortestPath((a {i: 3})<-[:R*..2]-(b:A)) RETURN b.i, length(p)"},
+		{1, "p = shortestPath((a:A)-[:R|S*0..3]-(b)) WHERE length(p) > 1 AND a.n < b.n " +
+			"RETURN a.i, b.i, length(p) + 1 AS d ORDER BY d DESC, a.i, b.i LIMIT 7"},
+		{1, "p = shortestPath((a)-[*]->({i: 4})) WITH a, length(p) AS d WHERE d > 1 " +
+			"RETURN d, collect(a.i)"},
+		{1, "p = shortestPath((a)-[:R]->(b {n: 1})) RETURN max(length(p)), sum(b.i), count(*)"},
+		{1, "p = shortestPath((a)-[*]-(b)) RETURN DISTINCT 2 / length(p)"},
+		{1, "shortestPath((a {i: 1})-[*..3]->(b)) RETURN count(DISTINCT b), count(*)"},
+		{1, "p = shortestPath((a:C)-[*0..]->(b)) WHERE length(p) / length(p) = 1 RETURN a"},
+		{0, "p = shortestPath((a {i: 2})-[*]->(b)) RETURN b.i, length(p), size(nodes(p))"},
+		{0, "p = shortestPath((a {i: 2})-[r*]->(b)) RETURN b.i, length(p), size(r)"},
+		{0, "p = shortestPath((a {i: 2})-[* {w: 1}]->(b)) RETURN b.i, length(p)"},
+		{0, "p = shortestPath((a {i: 2})-[*]->(a)) RETURN length(p)"},
+		{0, "p = allShortestPaths((a {i: 2})-[*]->(b)) RETURN b.i, length(p)"},
+	} {
+		for k := range 9 {
+			g, taken := randomGraph(r, 9, 6+4*k), 0
+			err := agree(g, "MATCH "+c.text, int64(k%3*3), &taken)
+			if err != nil || taken != c.taken {
+				t.Errorf("%d: %s: taken %d times, %v", i, c.text, taken, err)
+			}
+		}
+	}
+}
+
 // agree returns an error if the engine gives other rows than the reference.
 func agree(g *memory, text string, reads int64, taken *int) error {
 	want, _, wrong := answer(g, text, plain.Options{})

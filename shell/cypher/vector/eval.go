@@ -134,13 +134,14 @@ func (e *Env) property(x *ast.Prop, rows Rows) (*Vector, error) {
 	return out, nil
 }
 
-// call computes id of nodes.
+// call computes id of nodes, and length of paths.
 func (e *Env) call(x *ast.Call, rows Rows) (*Vector, error) {
-	if x.Name != "id" || len(x.Args) != 1 {
+	of, ok := map[string]Kind{"id": Node, "length": Path}[x.Name]
+	if !ok || len(x.Args) != 1 || Constant(x) {
 		return e.constant(x)
 	}
 	v, err := e.fast(x.Args[0], rows)
-	if err != nil || v == nil || v.Kind != Node {
+	if err != nil || v == nil || v.Kind != of {
 		return nil, err
 	}
 	out := &Vector{Kind: Int, Ints: make([]int64, len(v.Nodes))}

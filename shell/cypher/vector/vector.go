@@ -21,6 +21,7 @@ const (
 	Timestamp // microseconds since 1970, UTC
 	Node
 	Rel
+	Path // of which only the lengths are there
 )
 
 // NoNode is a node that is null.
@@ -42,7 +43,7 @@ type Vector struct {
 	Floats  []float64
 	Tris    []value.Tri // Bool; null is value.Null
 	Strings []string
-	Nodes   []uint32 // NoNode is null
+	Nodes   []uint32 // NoNode is null; lengths of Path
 	Edges   []Edge
 	Anys    []any // nil is null
 	// Null says which Ints, Floats and Strings are null; empty if none is.
@@ -121,6 +122,8 @@ func (v *Vector) At(row int) any {
 		return value.Node{ID: int64(v.Nodes[i]), G: v.G}
 	case Rel:
 		return v.Rel(v.Edges[i])
+	case Path:
+		return value.Path{Rels: make([]value.Rel, v.Nodes[i])}
 	}
 	return v.Anys[i]
 }
