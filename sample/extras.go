@@ -62,10 +62,10 @@ func (s *Sampler) checkExtras() error {
 	lists := s.sides[0].lists
 	if _, ok := lists.(topology.AttributeReader); !ok &&
 		(s.gathers() || s.cfg.Columns != nil) {
-		return errors.New("sample: this topology cannot read the weights and types of edges")
+		return topology.Unread("weights and types")
 	}
 	if _, ok := lists.(topology.ColumnReader); !ok && s.cfg.WeightSums {
-		return errors.New("sample: this topology cannot read the weights of edges")
+		return topology.Unread("weights")
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (s *Sampler) listExtras(ctx context.Context, degrees []uint32, sums []float
 func SumWeights(ctx context.Context, lists topology.Session, sums []float32) error {
 	r, ok := lists.(topology.ColumnReader)
 	if !ok {
-		return errors.New("sample: this topology cannot read the weights of edges")
+		return topology.Unread("weights")
 	}
 	clear(sums)
 	return r.Columns(ctx, topology.Columns{Weights: true}, func(p topology.Part) error {

@@ -136,7 +136,7 @@ func TestLatestErrors(t *testing.T) {
 	}
 	_, err = NewSampler([]topology.Reader{unweighable{g}}, Config{Fanout: []int{1},
 		Draw: DrawLatest})
-	if err == nil || !strings.Contains(err.Error(), "cannot read the times") {
+	if err == nil || !strings.Contains(err.Error(), "times of edges cannot be read") {
 		t.Errorf("a topology that reads no times: %v", err)
 	}
 	if _, err = NewSampler([]topology.Reader{g}, Config{Fanout: []int{1}, Draw: 9}); err == nil {

@@ -22,7 +22,7 @@ func (s *Sampler) newLayers() error {
 	_, sums := lists.(topology.ColumnReader)
 	_, entries := lists.(topology.AttributeReader)
 	if s.cfg.EdgeWeights && !(sums && entries) {
-		return errors.New("sample: layers: this topology cannot read the weights of edges")
+		return topology.Unread("weights")
 	}
 	s.layers = &layers{drawer: draw.NewLayerDrawer(s.cfg.Budget)}
 	return nil

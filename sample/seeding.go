@@ -31,7 +31,7 @@ type Seeded struct {
 func (s *Sampler) newSeeding() error {
 	for _, side := range s.sides {
 		if _, ok := side.lists.(topology.TimedSession); !ok {
-			return errors.New("sample: this topology cannot read lists as of a time")
+			return topology.Unread("times")
 		}
 	}
 	switch {

@@ -3,7 +3,6 @@ package sample
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -93,7 +92,7 @@ func (s *Sampler) newSelection() error {
 	for i, side := range s.sides {
 		r, ok := side.lists.(topology.ColumnReader)
 		if !ok {
-			return errors.New("sample: this topology cannot read the " + what + " of edges")
+			return topology.Unread(what)
 		}
 		c.lists[i] = r
 	}

@@ -104,7 +104,7 @@ func (s *beforeSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg 
 func (s *beforeSession) columns(ctx context.Context, want Columns, fn func(p Part) error) error {
 	r, ok := s.under.(ColumnReader)
 	if !ok {
-		return errors.New("layout: this topology cannot read the times of edges")
+		return Unread("times")
 	}
 	return r.Columns(ctx, want, fn)
 }
@@ -161,7 +161,7 @@ func (s *beforeSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	to Attributes) error {
 	r, ok := s.under.(AttributeReader)
 	if !ok {
-		return errors.New("layout: this topology cannot read the weights and types of edges")
+		return Unread("weights and types")
 	}
 	found, err := s.positions(ctx, off, pos)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/layout/listfile"
 )
@@ -190,9 +191,9 @@ func (s *liveSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	r, ok := s.base.(AttributeReader)
 	switch {
 	case !ok:
-		return errors.New("layout: this topology cannot read attributes of edges")
+		return Unread("weights and types")
 	case to.Places != nil:
-		return fmt.Errorf("layout: columns of edges: %w", layout.ErrLevels)
+		return Unread("columns")
 	case s.plain:
 		return r.GatherAttributes(ctx, off, pos, to)
 	}
@@ -269,6 +270,13 @@ func (s *liveSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfi
 func (s *liveSession) Release() {
 	s.base.Release()
 	s.held.Release()
+}
+
+// Unread returns the error of lists that tell something of their edges in no way, or in one that
+// does not merge levels.
+func Unread(what string) error {
+	return fmt.Errorf("layout: the %s of edges cannot be read from these lists; where a store was "+
+		"appended to, %s compact STORE merges what they lack", what, message.Program)
 }
 
 // none stands for the list of a node that no level has one for.

@@ -241,7 +241,7 @@ func (s *hopSession) Columns(ctx context.Context, want topology.Columns,
 	fn func(p topology.Part) error) error {
 	r, ok := s.Session.(topology.ColumnReader)
 	if !ok {
-		return errors.New("this topology cannot read what edges have")
+		return topology.Unread("weights and times")
 	}
 	return r.Columns(s.enter(ctx), want, fn)
 }
