@@ -108,8 +108,8 @@ type Meta struct {
 	// the files that all levels add to, a store; "" where these are in the store's own folder.
 	Snapshot uint64 `json:",omitempty"`
 	Base     string `json:",omitempty"`
-	// Levels are what commits added, the oldest first. Nodes, Edges, Splits and the counts of
-	// Labels are of all levels; Stats only count the base.
+	// Levels are what commits added, the oldest first. Nodes, Edges, Splits, the counts of Labels,
+	// and Stats.SelfLoops and TypeCounts are of all levels; other Stats only count the base.
 	Levels []LevelMeta `json:",omitempty"`
 	// Below counts, in a level, the nodes that the store had before: node i is one of them if i is
 	// below it. Only the others have ids in the dictionary, and rows of features.

@@ -16,7 +16,7 @@ import (
 // What nodes have that no way leads to.
 const (
 	unreached = math.MaxUint32
-	far       = math.MaxFloat32
+	unknown   = math.MaxFloat32
 )
 
 // Distances returns how many edges a shortest way along edges from a node to each other has. It
@@ -114,7 +114,7 @@ func ShortestPaths(ctx context.Context, g *Graph, from layout.NodeID) (*Column, 
 	}
 	dist := floats(arrays[0])
 	for v := range dist {
-		dist[v] = far
+		dist[v] = unknown
 	}
 	dist[from] = 0
 	note := "in memory"

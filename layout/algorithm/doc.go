@@ -46,7 +46,7 @@ func (c *Column) At(v layout.NodeID) any {
 		return int64(c.Ints[v])
 	case c.Longs != nil:
 		return int64(c.Longs[v])
-	case c.Floats != nil && c.Floats[v] != far:
+	case c.Floats != nil && c.Floats[v] != unknown:
 		return float64(c.Floats[v])
 	}
 	return nil

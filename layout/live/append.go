@@ -343,17 +343,22 @@ func (a *appending) list(ctx context.Context, add *addition, level *kv.LevelMeta
 	if err != nil {
 		return err
 	}
-	labels, err := a.labels(ctx, level.Path)
+	s, err := layout.Open(ctx, a.fs, a.store.Path(level.Path))
 	if err != nil {
 		return err
 	}
+	of := s.Meta()
 	return a.commit(ctx, func(m *kv.Meta, set func(name string) (*roaring.Bitmap, error)) (
 		map[string]*roaring.Bitmap, error) {
 		m.Nodes, m.Edges = m.Nodes+level.Nodes, m.Edges+level.Edges
 		m.Levels = append(m.Levels, *level)
-		if m.Labels != nil && labels != nil {
-			m.Labels.Labeled += labels.Labeled
-			for i, n := range labels.ClassCounts {
+		m.Stats.SelfLoops += of.Stats.SelfLoops
+		for i, n := range of.Stats.TypeCounts {
+			m.Stats.TypeCounts[i] += n
+		}
+		if m.Labels != nil && of.Labels != nil {
+			m.Labels.Labeled += of.Labels.Labeled
+			for i, n := range of.Labels.ClassCounts {
 				m.Labels.ClassCounts[i] += n
 			}
 		}
@@ -371,13 +376,4 @@ func (a *appending) list(ctx context.Context, add *addition, level *kv.LevelMeta
 		}
 		return splits, nil
 	})
-}
-
-// labels describes the labels of a level.
-func (a *appending) labels(ctx context.Context, path string) (*kv.LabelsMeta, error) {
-	s, err := layout.Open(ctx, a.fs, a.store.Path(path))
-	if err != nil {
-		return nil, err
-	}
-	return s.Meta().Labels, nil
 }

@@ -32,6 +32,7 @@ type history struct {
 func newHistory(r *rand.Rand) *history {
 	h := &history{ints: r.IntN(2) == 0}
 	h.opt.Undirected, h.opt.Both = r.IntN(2) == 0, r.IntN(2) == 0
+	h.opt.KeepSelfLoops = h.opt.Both
 	weighted := !h.opt.Undirected && r.IntN(2) == 0
 	nodes, edges := 0, map[string]bool{}
 	for i := range 1 + r.IntN(4) {
@@ -193,7 +194,8 @@ func contents(t *testing.T, fs vfs.FS, dir string, r *rand.Rand) string {
 	}
 	defer dev.Close()
 	b, m := &strings.Builder{}, s.Meta()
-	fmt.Fprintln(b, m.Nodes, m.Edges, m.Splits, m.Labels.Labeled, m.Labels.ClassCounts)
+	fmt.Fprintln(b, m.Nodes, m.Edges, m.Splits, m.Labels.Labeled, m.Labels.ClassCounts,
+		m.Stats.SelfLoops, m.Stats.TypeCounts)
 	for _, dir := range m.Directions {
 		for _, resident := range []bool{false, true} {
 			lists(t, b, s, dev, layout.Direction(slices.Index([]string{"in", "out"}, dir)),
