@@ -44,7 +44,7 @@ func (b *batch) Vector(name string) *vector.Vector {
 		return nil
 	}
 	kind := vector.Node
-	if b.p.far != nil && i == farHops {
+	if b.p.shortest != nil && i == pathLength {
 		kind = vector.Path
 	}
 	return &vector.Vector{Kind: kind, Nodes: b.nodes[i][:b.n], G: b.src}
@@ -72,7 +72,7 @@ func (b *batch) Scope(row int) *eval.Scope {
 	for i, n := range b.p.nodes {
 		switch {
 		case b.nodes[i] == nil || n.bound:
-		case b.p.far != nil && i == farHops:
+		case b.p.shortest != nil && i == pathLength:
 			s = s.With(n.name, b.Vector(n.name).At(row))
 		case b.nodes[i][row] == vector.NoNode:
 			s = s.With(n.name, nil)

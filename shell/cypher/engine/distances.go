@@ -19,9 +19,9 @@ type distances struct {
 
 // The nodes of a pattern of distances.
 const (
-	farFrom = iota
-	farTo
-	farHops
+	pathStart = iota
+	pathEnd
+	pathLength
 )
 
 // distances adds a path of a clause as distances; false if more of it is wanted than its length.
@@ -57,12 +57,12 @@ func (p *pattern) distances(m *ast.Match, next ast.Clause) bool {
 			return false
 		}
 	}
-	p.byName[name] = farHops
+	p.byName[name] = pathLength
 	p.nodes = append(p.nodes, &node{name: name})
 	for _, n := range p.nodes {
 		n.needed = true
 	}
-	p.far = &distances{of: path, name: name}
+	p.shortest = &distances{of: path, name: name}
 	return true
 }
 
@@ -97,12 +97,12 @@ func (d *distances) plan(ctx context.Context, src Source) (ok bool, err error) {
 	return d.find != nil, err
 }
 
-// far takes the nodes that are reached from that of a row. The rows of a batch have one length.
-func (w *worker) far(k int, in *batch, row int) error {
-	d := w.p.far
+// reached takes the nodes that are reached from that of a row. The rows of a batch have one length.
+func (w *worker) reached(k int, in *batch, row int) error {
+	d := w.p.shortest
 	r := d.of.Rels[0]
-	n := w.p.nodes[farTo]
-	q := plain.Search{From: int64(in.nodes[farFrom][row]), Most: r.Most, Target: -1}
+	n := w.p.nodes[pathEnd]
+	q := plain.Search{From: int64(in.nodes[pathStart][row]), Most: r.Most, Target: -1}
 	err := d.find.run(w.ctx, q, func(v int64, hops int, _ func() []value.Rel) error {
 		if hops < r.Least {
 			return nil

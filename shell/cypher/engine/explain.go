@@ -32,9 +32,9 @@ func (pl *plan) explain() (out []Step) {
 			name = "intersect"
 		case len(s.legs) == 1:
 			name = "hop"
-		case pl.p.far != nil && s.node == farTo:
-			name, detail = "reach", pl.p.shown(farFrom)+" to "+detail
-		case pl.p.far != nil && s.node == farHops:
+		case pl.p.shortest != nil && s.node == pathEnd:
+			name, detail = "reach", pl.p.shown(pathStart)+" to "+detail
+		case pl.p.shortest != nil && s.node == pathLength:
 			name, detail = "length", "of the path"
 		case pl.p.nodes[s.node].anchored || pl.p.nodes[s.node].by != nil:
 			name = "find"

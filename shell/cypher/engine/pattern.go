@@ -20,7 +20,7 @@ type pattern struct {
 	byName      map[string]int // nodes
 	relByName   map[string]int
 	in          *input     // nil if the pattern begins a statement
-	far         *distances // nil if the pattern is not of distances
+	shortest    *distances // nil if the pattern is not of distances
 }
 
 // node is a variable for nodes.

@@ -164,7 +164,7 @@ func (pl *plan) load(ctx context.Context, r *rel, owner int) (bool, error) {
 func makePlan(ctx context.Context, p *pattern, env *vector.Env, src Source) (*plan, error) {
 	ok, err := p.resolve(ctx, env, src)
 	if ok && err == nil {
-		ok, err = p.far.plan(ctx, src)
+		ok, err = p.shortest.plan(ctx, src)
 	}
 	if !ok || err != nil {
 		return nil, err
@@ -302,8 +302,8 @@ func (pl *plan) order(ctx context.Context, env *vector.Env) (float64, error) {
 	}
 	best, least := []int(nil), math.Inf(1)
 	rows := 1.0
-	if pl.p.far != nil {
-		sizes[farHops] = 1
+	if pl.p.shortest != nil {
+		sizes[pathLength] = 1
 		best, least = core, 0
 	} else if in := pl.p.in; in != nil {
 		rows = in.estimate

@@ -266,9 +266,9 @@ func (w *worker) extend(k int, in *batch) error {
 func (w *worker) one(k int, in *batch, row int) error {
 	s := w.steps[k]
 	switch {
-	case w.p.far != nil && s.node == farTo:
-		return w.far(k, in, row)
-	case w.p.far != nil && s.node == farHops:
+	case w.p.shortest != nil && s.node == pathEnd:
+		return w.reached(k, in, row)
+	case w.p.shortest != nil && s.node == pathLength:
 		return w.add(k, in, row, w.hops)
 	case s.node < 0:
 		return w.combine(k, in, row, vector.NoNode, 0)
