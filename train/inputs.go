@@ -34,9 +34,14 @@ type timedSeeds interface {
 	Splits(bases []string, times []int64, budget *mem.Budget) ([]loader.Split, error)
 }
 
-// newInputs returns the inputs from a store, with nothing opened yet.
+// newInputs returns the inputs from a store, with nothing opened yet. They bound the process.
 func newInputs(store *layout.Store, dev blockdev.Device, c *Config) *inputs {
-	src := loader.NewSource(store, dev, mem.NewProcessBudget(c.Memory))
+	return newInputsIn(store, dev, c, mem.NewProcessBudget(c.Memory))
+}
+
+// newInputsIn returns the inputs from a store, counted in budget.
+func newInputsIn(store *layout.Store, dev blockdev.Device, c *Config, budget *mem.Budget) *inputs {
+	src := loader.NewSource(store, dev, budget)
 	src.Meta = labeled(src.Meta, c)
 	src.NormalizeRows = c.Normalize == setting.NormalizeRow && !c.Precompute
 	src.Extras = model.Of(c).Spec(model.Of(c).Dims(c.Inputs(store.Meta()), 1)).Extras()

@@ -94,5 +94,7 @@ func (t *trained) each(ctx context.Context, emit exact.Emit) error {
 			return sample.InOrder(ids, sampledEpoch, t.cfg.PartSeeds())
 		}, emit)
 	}
-	return t.inference(t.in, e.scratch).Run(ctx, t.set, emit)
+	f := t.inference(t.in, e.scratch)
+	f.Hidden = t.hidden
+	return f.Run(ctx, t.set, emit)
 }

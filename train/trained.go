@@ -17,6 +17,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/topology"
 	"gdb/sample/loader"
 	"gdb/train/embedding"
 	"gdb/train/model"
@@ -39,6 +40,7 @@ type trained struct {
 	ids     ids.Dictionary  // nil unless asked for
 	set     *roaring.Bitmap // the nodes to predict; nil for all
 	closers []io.Closer
+	hidden  func(layer int, rows []float32) error // Inference.Hidden of each
 }
 
 // Limits bound what evaluation and prediction use, and say who is told of problems. Zero values
@@ -65,6 +67,10 @@ type opening struct {
 	// labeledType leaves out nodes of other types than that of the labels, if split is "".
 	labeledType bool
 	nodes       *roaring.Bitmap // what to predict instead of a split; nil for a split
+	// budget counts the memory of the run; nil for one of the process.
+	budget *mem.Budget
+	// light leaves the graph and the features on disk.
+	light bool
 }
 
 // openTrained opens a run of a store.
@@ -95,6 +101,9 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := errors.Join(model.Of(&cfg).Validate(), cfg.CheckPrecision()); err != nil {
 		return nil, err
 	}
+	if o.budget == nil {
+		o.budget = mem.NewProcessBudget(cfg.Memory)
+	}
 	t := &trained{cfg: cfg, dir: runs.Open(store, o.run), notes: lim.Notes}
 	if err := t.open(ctx, store, dev, &o); err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -123,7 +132,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	}
 	m := labeled(store.Meta(), &t.cfg)
 	model.Of(&t.cfg).FitRows(m)
-	t.in = newInputs(store, dev, &t.cfg)
+	t.in = newInputsIn(store, dev, &t.cfg, o.budget)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(&t.cfg, false); err != nil {
 		return err
@@ -166,8 +175,14 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 			return err
 		}
 	}
-	return t.in.openWhole(ctx, &t.cfg, t.model, t.set)
+	if !o.light {
+		return t.in.openWhole(ctx, &t.cfg, t.model, t.set)
+	}
+	return t.in.OpenGraph(ctx, topology.Options{CacheBytes: lightCache, Budget: t.in.Budget})
 }
+
+// lightCache is the memory for blocks of the graph where it stays on disk.
+const lightCache = 4 << 20
 
 // onlyNodes sets the nodes to predict, which have to be of the type that has labels.
 func (t *trained) onlyNodes(nodes *roaring.Bitmap, m *kv.Meta) error {

@@ -225,3 +225,17 @@ func (r *Reader) Decode(out []float32, rows []byte) error {
 	r.decode(out, rows)
 	return nil
 }
+
+// Encode appends a row of values to b as the file stores them, for Decode to read as those of the
+// file are read: rounded to the file's type, and then scaled as reads are. Sparse rows have no such
+// form.
+func (r *Reader) Encode(b []byte, row []float32) ([]byte, error) {
+	if r.decode == nil || r.shape.DType == Sparse {
+		return b, fmt.Errorf("layout: %s holds %s: rows of values cannot be added", r.f.Path,
+			r.shape.DType)
+	}
+	if len(row) != r.shape.Dim {
+		return b, fmt.Errorf("a row of %d values: %s has %d", len(row), r.shape.Name, r.shape.Dim)
+	}
+	return encodeRow(b, r.shape.DType, row)
+}

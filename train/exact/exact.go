@@ -61,6 +61,10 @@ type Inference struct {
 	// Layers is how many of the model's layers are computed. Run emits the output of the last of
 	// these. 0 computes all layers.
 	Layers int
+	// Hidden, if it is not nil, is called with the hidden states that layer computes, in ascending
+	// order of the nodes that need them: all nodes, where the logits of all are wanted. rows are
+	// valid during the call.
+	Hidden func(layer int, rows []float32) error
 	// OnDisk writes states to files even if they fit in memory, and RowsMax bounds blocks and
 	// windows. Tests set them.
 	OnDisk  bool
@@ -237,7 +241,10 @@ func (f *Inference) hidden(ctx context.Context, i int, src table) (table, error)
 		return nil, err
 	}
 	err = f.layer(ctx, i, src, func(_ []sample.NodeID, rows []float32) error {
-		return w.add(rows)
+		if err := w.add(rows); err != nil || f.Hidden == nil {
+			return err
+		}
+		return f.Hidden(i, rows)
 	})
 	if err != nil {
 		return nil, errors.Join(err, w.abort())
@@ -310,6 +317,9 @@ func (f *Inference) newTable(name string, rows, width int) (*tableWriter, error)
 		keep = math.MaxInt64 / 2
 	}
 	w, err := f.tableIn(name, rows, width, keep)
+	if err == nil {
+		w.half = f.Model.Spec().Half
+	}
 	f.files = f.files || err != nil || w.file != nil // half a table may be left
 	return w, err
 }

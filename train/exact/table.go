@@ -90,7 +90,8 @@ type tableWriter struct {
 	f     *Inference
 	count int // rows in all
 	width int
-	next  int // floats written
+	next  int  // floats written
+	half  bool // rows are rounded to bfloat16
 
 	mem  *memoryTable
 	file *rowfile.Writer
@@ -133,9 +134,9 @@ func (f *Inference) tableIn(name string, rows, width int, keep int64) (*tableWri
 // room returns how many bytes of the budget are free.
 func (f *Inference) room() int64 { return f.Source.Budget.Limit() - f.Source.Budget.Used() }
 
-// add appends rows. It may change them: in half precision, values are rounded to bfloat16.
+// add appends rows. It may change them: where w.half is set, values are rounded to bfloat16.
 func (w *tableWriter) add(rows []float32) error {
-	if w.f.Model.Spec().Half {
+	if w.half {
 		bf16.Round(rows)
 	}
 	if w.mem != nil {

@@ -1,0 +1,186 @@
+package train
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+)
+
+// mustOpenPredictor opens a run, and keeps all in files or in memory.
+func mustOpenPredictor(t *testing.T, s *layout.Store, onDisk bool) *Predictor {
+	t.Helper()
+	p, err := OpenPredictor(t.Context(), s, mustDevice(t), PredictorConfig{Run: "t",
+		Limits: Limits{Memory: 1 << 30, Threads: 2}, OnDisk: onDisk, Kept: mem.NewBudget(1 << 28),
+		Fresh: mem.NewBudget(1 << 28), Computing: mem.NewBudget(1 << 29)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// plantedLists returns the in-neighbors of each node of a graph.
+func plantedLists(g layouttest.Graph) [][]layout.NodeID {
+	lists := make([][]layout.NodeID, g.Nodes)
+	for _, e := range g.Edges {
+		lists[e.Dst] = append(lists[e.Dst], e.Src)
+	}
+	return lists
+}
+
+// rowText is a prediction as Predict writes it to a CSV file.
+func rowText(p Prediction) string {
+	text := fmt.Sprint(p.Value)
+	for _, v := range p.Probabilities {
+		text += fmt.Sprintf(",%v", v)
+	}
+	return text
+}
+
+// TestPredictor: answers are to the bit those of Predict, for models that read lists in different
+// ways, whether what is kept is in memory or in files; and a new node with the row and the list of
+// a node of the graph is predicted as that node is, alone or with others.
+func TestPredictor(t *testing.T) {
+	g := planted(false)
+	lists := plantedLists(g)
+	for _, model := range []string{"sage", "gcn", "gat", "gin", "mlp"} {
+		for _, half := range []bool{false, true} {
+			s := mustBuild(t, g)
+			c := testConfig()
+			c.Model, c.Normalize, c.Epochs = model, "zscore", 2
+			if half {
+				c.Precision = "bf16"
+			}
+			mustRun(t, s, c)
+			b := mustPredict(t, s, PredictConfig{Run: "t", Probabilities: true}, "out.csv")
+			want, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, onDisk := range []bool{false, true} {
+				name := fmt.Sprintf("%s, half %v, on disk %v", model, half, onDisk)
+				p := mustOpenPredictor(t, s, onDisk)
+				checkPredictor(t, name, p, g, lists, want[1:])
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+				names, err := s.FS().List(s.Path("runs", "t"))
+				if err != nil || strings.Contains(fmt.Sprint(names), predictJob) {
+					t.Errorf("%s: left behind: %v, %v", name, names, err)
+				}
+			}
+		}
+	}
+}
+
+// checkPredictor compares all predictions with rows of Predict.
+func checkPredictor(t *testing.T, name string, p *Predictor, g layouttest.Graph,
+	lists [][]layout.NodeID, want [][]string) {
+	t.Helper()
+	var all []layout.NodeID
+	for v := range g.Nodes {
+		all = append(all, layout.NodeID(g.Nodes-1-v))
+	}
+	got, err := p.Predict(t.Context(), append(all, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range append(all, 3) {
+		if text := strings.Join(want[v][1:], ","); rowText(got[i]) != text {
+			t.Fatalf("%s: node %d is %s, want %s", name, v, rowText(got[i]), text)
+		}
+	}
+	var nodes []FreshNode
+	var like []layout.NodeID
+	for v := range layout.NodeID(g.Nodes) {
+		if !slices.Contains(lists[v], v) {
+			nodes = append(nodes, FreshNode{Neighbors: lists[v],
+				Features: g.Features[int(v)*g.Dim : (int(v)+1)*g.Dim]})
+			like = append(like, v)
+		}
+	}
+	fresh, err := p.PredictFresh(t.Context(), nodes)
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	for i, v := range like {
+		text := strings.Join(want[v][1:], ",")
+		if rowText(fresh[i]) != text {
+			t.Fatalf("%s: a new node like %d is %s, want %s", name, v, rowText(fresh[i]), text)
+		}
+		if i%50 > 0 {
+			continue
+		}
+		one, err := p.PredictFresh(t.Context(), nodes[i:i+1])
+		if err != nil || rowText(one[0]) != text {
+			t.Fatalf("%s: alone, a new node like %d is %v, %v, want %s", name, v, one, err, text)
+		}
+	}
+}
+
+// TestPredictorFreshNeighbors: new nodes that name each other are predicted as nodes of a graph are
+// that has both: a new node with a copy of a neighbor is as one with the neighbor itself.
+func TestPredictorFreshNeighbors(t *testing.T) {
+	g := planted(false)
+	lists := plantedLists(g)
+	s := mustBuild(t, g)
+	mustRun(t, s, testConfig())
+	p := mustOpenPredictor(t, s, false)
+	defer p.Close()
+	row := func(v layout.NodeID) []float32 { return g.Features[int(v)*g.Dim:][:g.Dim] }
+	v := layout.NodeID(7)
+	last := slices.Max(lists[v]) // new nodes stand at the end of lists, which is where this is
+	if slices.Contains(lists[last], last) || slices.Contains(lists[v], v) {
+		t.Fatal("choose another node: this one has a loop")
+	}
+	rest := slices.DeleteFunc(slices.Clone(lists[v]),
+		func(u layout.NodeID) bool { return u == last })
+	twice := len(lists[v]) - len(rest)
+	got, err := p.PredictFresh(t.Context(), []FreshNode{
+		{Features: row(v), Neighbors: rest, Fresh: slices.Repeat([]int{1}, twice)},
+		{Features: row(last), Neighbors: lists[last]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := p.Predict(t.Context(), []layout.NodeID{v, last})
+	if err != nil || rowText(got[0]) != rowText(want[0]) || rowText(got[1]) != rowText(want[1]) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
+// TestPredictorRefuses: what cannot be answered is said.
+func TestPredictorRefuses(t *testing.T) {
+	g := plantedTypes()
+	s := mustBuild(t, g)
+	c := testConfig()
+	c.Model, c.Epochs = "rgcn", 1
+	mustRun(t, s, c)
+	p := mustOpenPredictor(t, s, false)
+	defer p.Close()
+	_, err := p.PredictFresh(t.Context(), []FreshNode{{}})
+	if err == nil || !strings.Contains(err.Error(), "types of edges") {
+		t.Errorf("a run that reads types of edges: %v", err)
+	}
+	s = mustBuild(t, planted(false))
+	mustRun(t, s, testConfig())
+	p = mustOpenPredictor(t, s, false)
+	defer p.Close()
+	for want, n := range map[string]FreshNode{
+		"row of 2 values": {Features: make([]float32, 2)},
+		"new neighbor 1":  {Features: make([]float32, plantedDim), Fresh: []int{1}},
+	} {
+		_, err := p.PredictFresh(t.Context(), []FreshNode{n})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := p.Predict(t.Context(), []layout.NodeID{plantedNodes}); err == nil {
+		t.Error("a node that is not there is predicted")
+	}
+}
