@@ -35,7 +35,7 @@ func TestDealtArenasComeBack(t *testing.T) {
 			done <- errors.Join(<-done) // it is ready
 		}
 		s.end()
-		if err := <-done; err != nil && !errors.Is(err, mem.ErrNoSharing) {
+		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 		if err := s.pool.Close(); err != nil || budget.Used() != 0 {

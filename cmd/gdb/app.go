@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -97,6 +98,7 @@ func (a *app) rootCommand() *cobra.Command {
 		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand(),
 			a.benchLinkCommand()),
 		a.versionCommand())
+	root.AddCommand(a.releaseCommands()...)
 	root.AddCommand(helpTopics()...)
 	root.SetUsageTemplate(usageTemplate(root))
 	addHelp(root)
@@ -205,11 +207,32 @@ func (a *app) setup(cmd *cobra.Command) error {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cli.ExactArgs(0),
+		Use: "version", Short: "Print the version and the commit", Args: cli.ExactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(a.Out, "gdb %s %s %s/%s\n", version, runtime.Version(),
-				runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(a.Out, "gdb %s %s %s/%s%s\n", version, runtime.Version(),
+				runtime.GOOS, runtime.GOARCH, commit())
 			return err
 		},
 	}
+}
+
+// commit says which commit the program was built of, and whether files differed from it. It is
+// empty where Go did not record that: with -buildvcs=false, or from sources without git.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	values := map[string]string{}
+	for _, s := range info.Settings {
+		values[s.Key] = s.Value
+	}
+	if values["vcs.revision"] == "" {
+		return ""
+	}
+	changed := ""
+	if values["vcs.modified"] == "true" {
+		changed = " with changes"
+	}
+	return fmt.Sprintf(" commit %.12s%s", values["vcs.revision"], changed)
 }

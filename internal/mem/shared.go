@@ -7,12 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoSharing is returned by systems that have no memory with a descriptor and without a name.
-var ErrNoSharing = errors.New("mem: this system cannot share memory without a file: Linux can")
-
 // Shared is an arena that other processes can map. It has a descriptor but no name, so nothing is
-// left of it once all who have it are gone. Its size is fixed: holders of the descriptor can
-// neither grow nor shrink it.
+// left of it once all who have it are gone. Its size is fixed: on Linux, holders of the
+// descriptor can neither grow nor shrink it.
 type Shared struct {
 	*Arena
 	fd int
