@@ -364,3 +364,34 @@ func TestScaledColumns(t *testing.T) {
 		}
 	}
 }
+
+// TestTypesOfNodes: each node that is asked for has the number of its type, and an answer takes 8
+// bytes for each of them.
+func TestTypesOfNodes(t *testing.T) {
+	g := layouttest.Shop(1, 30, 40, 200)
+	for v := range g.Nodes {
+		of := g.Types[0].Name
+		if v >= 30 {
+			of = g.Types[1+v/70].Name
+		}
+		g.IDs = append(g.IDs, fmt.Sprint(of, ":", v))
+	}
+	r := start(t, layouttest.Build(t, vfs.NewMem(), "shop", g), Options{})
+	k := r.connect(t)
+	nodes := []uint32{70, 0, 30, 29, 69, 89, 0}
+	of, data := k.arrayOf(protocol.KindNodeTypes, nodes)
+	if want := []int64{2, 0, 1, 0, 1, 2, 0}; of.Name != "node_type" || of.Type != "i8" ||
+		!slices.Equal(of.Shape, []int{7}) || !slices.Equal(mem.View[int64](data), want) {
+		t.Errorf("%+v: %d, want %d", of, mem.View[int64](data), want)
+	}
+	for room, fits := range map[int64]bool{7 * 8: true, 7*8 - 1: false} {
+		held := r.lookup.Limit() - r.lookup.Used() - room
+		if err := r.lookup.Reserve("others", held); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := k.ask(protocol.KindNodeTypes, nil, mem.BytesOf(nodes))
+		if r.lookup.Release(held); (err == nil) != fits {
+			t.Errorf("types of 7 nodes in %d bytes: %v", room, err)
+		}
+	}
+}

@@ -265,15 +265,8 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	if c.Cache == "" {
 		c.Cache = "auto"
 	}
-	// In an arena an edge takes two numbers of 8 bytes, a node takes two more, and a type takes
-	// one.
-	c.EntryBytes, c.LentEntryBytes, c.LentNodeBytes = src.EntryBytes(), 16, 16
-	if src.EdgeTypes {
-		c.LentEntryBytes += 8
-	}
-	if src.EdgeWeights {
-		c.LentEntryBytes += 4
-	}
+	c.EntryBytes = src.EntryBytes()
+	c.LentNodeBytes, c.LentEntryBytes = lentBytes(src.EdgeTypes, src.EdgeWeights)
 	l, p, err := probe.Open(ctx, src, "", c)
 	if err != nil {
 		return nil, err

@@ -123,6 +123,19 @@ func (p *packer) layout(b *sample.Batch) *shelf {
 	return s
 }
 
+// lentBytes returns the bytes that a node of a batch, without its features, and an edge take in an
+// arena: see packer.layout. types and weights say whether edges have them.
+func lentBytes(types, weights bool) (node, edge int64) {
+	node, edge = 8+8, 2*8 // the node and where its list begins; the two ends of the edge
+	if types {
+		edge += 8
+	}
+	if weights {
+		edge += 4
+	}
+	return node, edge
+}
+
 // write fills an arena with a batch and returns its description. The lists are written while the
 // features are gathered.
 func (p *packer) write(ctx context.Context, b *sample.Batch, s *shelf, a *arena,

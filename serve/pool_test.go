@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gdb/internal/mem"
@@ -224,4 +225,76 @@ func TestKnownFirst(t *testing.T) {
 		}
 		p.Put(a)
 	}
+}
+
+// takenAfter returns how long Take waits, by a clock that goes on only while all wait.
+func takenAfter(p *pool, size int64) (time.Duration, error) {
+	begun := time.Now()
+	a, err := p.Take(context.Background(), size)
+	after := time.Since(begun)
+	if err == nil {
+		p.Put(a)
+	}
+	return after, err
+}
+
+// TestPatience: one more arena is made after patience, however often others moved before. Without
+// memory for it a client waits patienceMost, and takes what comes back at once.
+func TestPatience(t *testing.T) {
+	first := newStock(nil, 1).Pool()
+	first.Put(mustTake(t, first, 4096)) // it skips where memory is not shared
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lent := func(memory int64) (p, q *pool) {
+		s := newStock(mem.NewBudget(memory), 1)
+		p, q = s.Pool(), s.Pool()
+		for _, of := range []*pool{p, q} {
+			s.most++
+			of.Lend(mustTake(t, of, 4096))
+		}
+		s.most = 2
+		q.Ask(true)
+		return p, q
+	}
+	closed := func(p, q *pool) {
+		if err := errors.Join(p.Close(), q.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, at := range map[string]time.Duration{"nothing moved": 0,
+		"others moved": patience / 4} {
+		synctest.Test(t, func(t *testing.T) {
+			p, q := lent(1 << 20)
+			defer closed(p, q)
+			if at > 0 {
+				time.AfterFunc(at, func() { p.Ask(true) })
+			}
+			if after, err := takenAfter(q, 4096); after != patience || err != nil {
+				t.Errorf("%s: one more arena is made after %s: %v", name, after, err)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p, q := lent(3 * 4096)
+		defer closed(p, q)
+		time.AfterFunc(patience*3/2, func() { p.Ask(true) })
+		after, err := takenAfter(q, 8192)
+		if after != patienceMost || !errors.Is(err, errHeld) {
+			t.Errorf("without memory it ends after %s: %v", after, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p, q := lent(3 * 4096)
+		defer closed(p, q)
+		back := func() {
+			if err := p.Return(p.known); err != nil {
+				t.Error(err)
+			}
+		}
+		time.AfterFunc(time.Second, back)
+		if after, err := takenAfter(q, 4096); after != time.Second || err != nil {
+			t.Errorf("what came back after a second is taken after %s: %v", after, err)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/layouttest"
+	"gdb/sample"
 	"gdb/serve/protocol"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,6 +18,31 @@ func TestTableBytes(t *testing.T) {
 	rows := [][]any{{int64(1), "four", nil}, {}, {2.5, "", "three"}}
 	if got, want := tableBytes(rows), int64(6*32+4+5); got != want {
 		t.Errorf("%d bytes, want %d", got, want)
+	}
+}
+
+// TestLentBytes: plans count what a node and an edge of a batch take in an arena.
+func TestLentBytes(t *testing.T) {
+	for _, c := range []struct{ types, weights bool }{{}, {types: true}, {weights: true},
+		{true, true}} {
+		bytes := func(nodes, edges int) int64 {
+			b := &sample.Batch{}
+			b.Dense.NodeIDs, b.Dense.Nbrs = make([]sample.NodeID, nodes), make([]sample.NodeID,
+				edges)
+			b.Dense.NodeIDOffsets = []uint32{0, 1, uint32(nodes)} // all but the first have lists
+			if c.types {
+				b.Dense.Types = make([]uint32, edges)
+			}
+			if c.weights {
+				b.Dense.Weights = make([]float32, edges)
+			}
+			return int64((&packer{}).layout(b).bytes)
+		}
+		node, edge := lentBytes(c.types, c.weights)
+		// Arrays of these sizes end at the end of a cache line.
+		if got, want := bytes(320, 960)-bytes(64, 192), (320-64)*node+(960-192)*edge; got != want {
+			t.Errorf("%+v: 256 nodes and 768 edges more take %d bytes, want %d", c, got, want)
+		}
 	}
 }
 
