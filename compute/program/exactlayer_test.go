@@ -396,3 +396,15 @@ func TestExactScratch(t *testing.T) {
 		}
 	}
 }
+
+// TestExactLayerWithoutDead: what nobody reads is not computed for whole lists either.
+func TestExactLayerWithoutDead(t *testing.T) {
+	w := MakeExactLayer(&Params{}, func(b *Builder, x Value) Value {
+		b.Pull(testDense(b, x, "unread", 7), b.Lists(), Max)
+		return testDense(b, b.Pull(x, b.Lists(), Mean), "n", 20)
+	}, exactCols, false, 0)
+	if got, want := lines(w.p), []string{"pull-mean(features) hop0", "matmul(·, n)"}; !slices.Equal(
+		got, want) || w.TableCols() != exactCols {
+		t.Errorf("operations %q on %d columns, want %q on %d", got, w.TableCols(), want, exactCols)
+	}
+}

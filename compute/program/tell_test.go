@@ -121,6 +121,12 @@ func TestHalfELU(t *testing.T) {
 			t.Errorf("%s:\n%s", name, all)
 		}
 	}
+	p = Make(&Params{}, func(b *Builder, x Value) Value {
+		return b.Dropout(b.ELU(testDense(b, x, "in", 24)), 0.4)
+	}, Options{Features: 32, Half: true, Train: true})
+	if got := lines(p); !slices.Contains(got, "elu(·)") || !slices.Contains(got, "dropout(·)") {
+		t.Errorf("an ELU whose dropped values are the logits, which the loss reads: %q", got)
+	}
 }
 
 // TestSizes: a batch has the nodes of each hop with all behind them, and the entries of the lists
