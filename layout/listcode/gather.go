@@ -161,10 +161,10 @@ type Gatherer struct {
 }
 
 // place is where an entry is. Kernels in assembly know its layout.
-type place struct { // place of the cell
-	at    uint64 // place of the low bits, or of a packed entry
-	low   uint64 // first id of the list
-	first uint32 // of the list
+type place struct {
+	at    uint64 // place of the cell
+	low   uint64 // place of the low bits, or of a packed entry
+	first uint32 // first id of the list
 	width uint8  // of low bits, or of a packed entry
 	base  uint8  // bits of the base of the cell
 	kind  uint8  // kindCells, or kindPacked

@@ -4,7 +4,7 @@
 // through the file of lists, in its order: each block is read at most once per hop, in large reads.
 // Drawn one by one, each batch would read it again, in small reads. Draws depend on batch, hop and
 // node alone, so the batches are the same either way.
-// batch, hop and node, so that batches are the same.
+//
 // MacroBatches draw the seeds of several batches as one, the macro-batch, and slice batches from
 // it: the large-batch sampling of Joestar (section 5.2.1). A node that several of the batches reach
 // is drawn once for all of them, with the fanout of the hop at which the macro-batch first meets

@@ -21,8 +21,8 @@ type drawing struct {
 	windows  *topology.Windows
 	samplers []*sample.Sampler // one per worker
 	members  []*member
-	before   int64 // bytes of batches that were drawn before
-} // bytes of batches that earlier groups drew and nobody took yet
+	before   int64 // bytes of batches that earlier groups drew and nobody took yet
+}
 
 // member is a batch of a group.
 type member struct {

@@ -51,10 +51,7 @@ func (d *drawing) listAbsent(ctx context.Context) error {
 // stageTo stages rows until those of the batch at step are staged.
 func (g *Passes) stageTo(ctx context.Context, step uint64) error {
 	for g.cfg.Stage != nil && step >= g.staged && g.staged < g.next {
-		lists, fit := g.part()
-		if !fit { // a batch too large to stage reads its rows by itself
-			lists = nil
-		}
+		lists := g.part() // none if the batch is too large: it reads its rows by itself
 		err := g.cfg.Stage.Stage(ctx, lists)
 		var full *mem.LimitError
 		if err != nil && !errors.As(err, &full) {
@@ -74,9 +71,9 @@ func (g *Passes) stageTo(ctx context.Context, step uint64) error {
 }
 
 // part returns the lists of nodes to stage next: those of as many batches as there is room for. If
-// these are not all drawn batches, the parts are about equal. fit is false if a single batch does
-// not fit.
-func (g *Passes) part() (lists [][]sample.NodeID, fit bool) {
+// these are not all drawn batches, the parts are about equal. It returns none if a single batch
+// does not fit.
+func (g *Passes) part() [][]sample.NodeID {
 	all := 0
 	for _, l := range g.absent {
 		all += len(l)
@@ -87,5 +84,5 @@ func (g *Passes) part() (lists [][]sample.NodeID, fit bool) {
 	for ; n < len(g.absent) && rows+len(g.absent[n]) <= most && (n == 0 || rows < share); n++ {
 		rows += len(g.absent[n])
 	}
-	return g.absent[:n], n > 0
+	return g.absent[:n]
 }
