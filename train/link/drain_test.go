@@ -2,11 +2,66 @@ package link
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"gdb/compute/backend"
 )
+
+// lateBackend has the losses of several steps read together, as a device has.
+type lateBackend struct{ backend.Backend }
+
+func (b lateBackend) About() backend.About {
+	about := b.Backend.About()
+	about.StepsPerRead = 3
+	return about
+}
+
+// TestLossesReadTogether: the losses of steps that are read together count as those that are read
+// after each step, and a loss that is no number is found then.
+func TestLossesReadTogether(t *testing.T) {
+	now, late := mustTrainer(t, circleConfig("complex")), mustTrainer(t, circleConfig("complex"))
+	late.stepper.be = lateBackend{late.stepper.be}
+	r, want := rand.New(rand.NewPCG(1, 2)), 0.0
+	for key := range uint64(7) {
+		edges := randomBatch(r)
+		loss, err := now.stepper.sampled(edges, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want += loss * float64(len(edges))
+		if loss, err = late.stepper.sampled(edges, key); loss != 0 || err != nil {
+			t.Fatalf("step %d: loss %g before it is read, %v", key, loss, err)
+		}
+		if key%3 != 2 {
+			continue
+		}
+		if len(late.stepper.unread) != 3 || late.pos.Loss >= want {
+			t.Errorf("step %d: %d losses are unread, those before sum to %g", key,
+				len(late.stepper.unread), late.pos.Loss)
+		}
+		for range 2 { // the second time there is nothing to read
+			if err := late.settle(); err != nil {
+				t.Fatal(err)
+			}
+			if late.pos.Loss != want || len(late.stepper.unread) != 0 {
+				t.Errorf("step %d: losses of %g, want %g; %d are unread", key, late.pos.Loss, want,
+					len(late.stepper.unread))
+			}
+		}
+	}
+	for i := range late.model.entities.Values {
+		late.model.entities.Values[i] = float32(math.NaN())
+	}
+	if _, err := late.stepper.sampled(randomBatch(r), 9); err != nil {
+		t.Fatal(err)
+	}
+	if err := late.settle(); err == nil || !strings.Contains(err.Error(), "diverged") {
+		t.Errorf("a loss that is no number: %v", err)
+	}
+}
 
 // TestDrainErrors: the error of a batch under way ends the draining of a pipeline, with the place
 // where it was.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -377,6 +378,61 @@ func TestCommittedTells(t *testing.T) {
 	}
 	if broken = true; !errors.Is(d.Committed(), syscall.EIO) {
 		t.Error("the error is lost")
+	}
+}
+
+// TestCheckFiles: each file that a checkpoint names must be there in its size. The best rows need
+// no state of the optimizer, and a partition that is as it began has no files.
+func TestCheckFiles(t *testing.T) {
+	fs, dev, s := vfs.NewMem(), layouttest.Device(t), mustSpec(t, 300, 3, 4, 1)
+	record := checkpointed(t, fs, dev, s) // of partitions 0 and 1
+	good := func(what string, record, best []byte) {
+		t.Helper()
+		if err := CheckFiles(fs, "rows", s, record, best); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	bad := func(what string, record, best []byte, want string) {
+		t.Helper()
+		err := CheckFiles(fs, "rows", s, record, best)
+		if !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", what, err, want)
+		}
+	}
+	good("no checkpoint", nil, nil)
+	good("a checkpoint", record, record)
+	flipped := slices.Clone(record)
+	flipped[len(flipped)-1] ^= 1
+	bad("a damaged record", flipped, nil, "the record of partitions")
+	bad("a damaged record of the best", record, flipped, "the record of partitions")
+	for part := range 2 {
+		state, rows := name(part, 1, stateFile), name(part, 1, rowsFile)
+		for _, file := range []string{state, rows} {
+			path := "rows/" + file
+			whole := layouttest.ReadFile(t, fs, path)
+			layouttest.WriteFile(t, fs, path, whole[:len(whole)-1])
+			bad(file+" is cut off", record, nil, file)
+			if err := fs.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			bad(file+" is gone", record, nil, "missing")
+			if file == rows {
+				bad(file+" of the best is gone", nil, record, "missing")
+			} else {
+				good(file+" is gone, which the best does not need", nil, record)
+			}
+			layouttest.WriteFile(t, fs, path, whole)
+		}
+	}
+	broken := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpStat {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	err := CheckFiles(broken, "rows", s, record, nil)
+	if !errors.Is(err, syscall.EIO) || errors.Is(err, layout.ErrCorrupt) {
+		t.Errorf("a disk that cannot be asked: %v", err)
 	}
 }
 
