@@ -18,6 +18,10 @@ type LevelMeta struct {
 	Edges    uint64
 	Bytes    int64 // of its files
 	Source   SourceMeta
+	// Gone says that the edges of the level are no longer there, of those before it: each entry
+	// that equals one in ends, type and time. They take Removed entries away.
+	Gone    bool   `json:",omitempty"`
+	Removed uint64 `json:",omitempty"`
 }
 
 // LevelNodes is the name of the set of the nodes of a level.
@@ -25,20 +29,23 @@ const LevelNodes = "nodes"
 
 // checkLevels checks that levels ascend, and do not have more than all together.
 func (m *Meta) checkLevels() error {
-	nodes, edges, last := uint64(0), uint64(0), uint64(0)
+	nodes, last := uint64(0), uint64(0)
 	for _, l := range m.Levels {
 		if err := checkPath(l.Path); err != nil {
 			return err
 		}
-		if l.Snapshot <= last || l.Snapshot > m.Snapshot || l.Nodes > m.Nodes-nodes ||
-			l.Edges > m.Edges-edges || l.Bytes < 0 {
+		if l.Snapshot < last || l.Snapshot > m.Snapshot || l.Nodes > m.Nodes-nodes ||
+			l.Bytes < 0 || l.Gone && l.Nodes > 0 || !l.Gone && l.Removed > 0 {
 			return fmt.Errorf("snapshot %d adds %d nodes and %d edges to a store of %d and %d, "+
 				"after snapshot %d of %d", l.Snapshot, l.Nodes, l.Edges, m.Nodes, m.Edges, last,
 				m.Snapshot)
 		}
-		nodes, edges, last = nodes+l.Nodes, edges+l.Edges, l.Snapshot
+		nodes, last = nodes+l.Nodes, l.Snapshot
 	}
-	if (m.Base != "" || len(m.Levels) > 0) != (m.Manifest > 0) || m.Below > m.Nodes {
+	if edges := m.inBase(); edges < 0 {
+		return fmt.Errorf("levels add %d edges more than the store has", -edges)
+	}
+	if (m.Base != "" || len(m.Levels) > 0) && m.Manifest == 0 || m.Below > m.Nodes {
 		return fmt.Errorf("%d levels on base %q in a manifest of version %d, %d nodes of %d below",
 			len(m.Levels), m.Base, m.Manifest, m.Below, m.Nodes)
 	}
@@ -53,7 +60,21 @@ func (m *Meta) BaseMeta() *Meta {
 	base := *m
 	base.Manifest, base.Snapshot, base.Levels = 0, 0, nil
 	for _, l := range m.Levels {
-		base.Nodes, base.Edges = base.Nodes-l.Nodes, base.Edges-l.Edges
+		base.Nodes -= l.Nodes
 	}
+	base.Edges = uint64(m.inBase())
 	return &base
+}
+
+// inBase returns the number of edges of the base.
+func (m *Meta) inBase() int64 {
+	n := int64(m.Edges)
+	for _, l := range m.Levels {
+		if l.Gone {
+			n += int64(l.Removed)
+		} else {
+			n -= int64(l.Edges)
+		}
+	}
+	return n
 }

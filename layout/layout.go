@@ -81,6 +81,9 @@ type Store struct {
 
 	base   *Store   // of a store that was appended to; else nil
 	levels []*Level // what was appended
+
+	recorded *kv.Meta  // the metadata of the catalog, where held commits change them; else nil
+	held     []*Commit // small commits that are in no level of files
 }
 
 // open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,

@@ -23,10 +23,14 @@ type Level struct {
 	*Store              // by its own numbers of nodes
 	Of     kv.LevelMeta // as the whole store tells of it
 	First  uint64       // the first node that it added, by the numbers of the whole store
+	Held   *Held        // what the level has, if it is in memory; else nil
 }
 
 // Nodes returns the level's nodes: number i of the set is the node that is node i of the level.
 func (l *Level) Nodes(ctx context.Context) (*roaring.Bitmap, error) {
+	if l.Held != nil {
+		return roaring.BitmapOf(l.Held.Of...), nil
+	}
 	set, err := l.catalog.Set(ctx, kv.LevelNodes)
 	if err != nil {
 		return nil, err
@@ -45,14 +49,9 @@ func (l *Level) Nodes(ctx context.Context) (*roaring.Bitmap, error) {
 	return set, nil
 }
 
-// OpenLive opens a store that may have levels: the caller reads them, or what it calls refuses
-// them. Files of a store with levels are opened by packages that merge them; a package that does
-// not gets an error that wraps ErrLevels.
-func OpenLive(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
-	s, err := open(ctx, fs, dir)
-	if err != nil || s.meta.Manifest == 0 {
-		return s, err
-	}
+// openLevels opens the base and the levels that the catalog lists.
+func (s *Store) openLevels(ctx context.Context) (err error) {
+	fs, dir := s.fs, s.dir
 	part := func(path string) (*Store, error) {
 		p, err := open(ctx, fs, s.Path(path))
 		if err != nil {
@@ -63,16 +62,16 @@ func OpenLive(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	if s.meta.Base == "" {
 		s.base = &Store{fs: s.fs, dir: s.dir, meta: s.meta.BaseMeta(), catalog: s.catalog}
 	} else if s.base, err = part(s.meta.Base); err != nil {
-		return nil, err
+		return err
 	}
 	first := s.base.meta.Nodes
 	for _, of := range s.meta.Levels {
 		l := &Level{Of: of, First: first}
 		if l.Store, err = part(of.Path); err != nil {
-			return nil, err
+			return err
 		}
 		if m := l.meta; m.UUID != of.UUID || m.Nodes-m.Below != of.Nodes || m.Edges != of.Edges {
-			return nil, fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{
+			return fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{
 				Path: of.Path + "/" + CatalogName, Block: -1,
 				What: "it is not the level that the store lists"})
 		}
@@ -80,11 +79,11 @@ func OpenLive(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 		s.levels = append(s.levels, l)
 	}
 	if first != s.meta.Nodes {
-		return nil, fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{Path: CatalogName,
+		return fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{Path: CatalogName,
 			Block: -1, What: fmt.Sprintf("base and levels have %d nodes of %d", first,
 				s.meta.Nodes)})
 	}
-	return s, nil
+	return nil
 }
 
 // Open is OpenLive for callers that do not read levels: the error wraps ErrLevels if there are any.

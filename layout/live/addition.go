@@ -31,9 +31,11 @@ type addition struct {
 	into  *layout.Store
 	lists topology.Reader // of the store, to find edges that it has; nil where it keeps parallels
 
+	where string   // what errors name
 	local []uint32 // by node of the sources: the number in the level, or absent
 	old   []uint32 // by number in the level: the node of the store
 	fresh []uint32 // nodes of the sources that are new, in order
+	first uint64   // the number of the first of them in the store
 	held  mem.Account
 }
 
@@ -48,7 +50,7 @@ var _ ingest.Again = (*addition)(nil)
 // level.
 func (a *appending) match(ctx context.Context, src *layout.Store) (d *addition, err error) {
 	d = &addition{files: openfiles.New(src, a.dev, a.budget), meta: src.Meta(), into: a.store,
-		held: mem.NewAccount(a.budget, "nodes of sources")}
+		where: src.Dir(), first: a.meta.Nodes, held: mem.NewAccount(a.budget, "nodes of sources")}
 	made := d
 	defer func() {
 		if err != nil {
@@ -226,8 +228,7 @@ func (d *addition) checkNew(name string, u uint32, lacks *roaring.Bitmap) error 
 // nodes returns the nodes of the level, by the numbers of the store.
 func (d *addition) nodes() *roaring.Bitmap {
 	set := roaring.BitmapOf(d.old...)
-	first := d.into.Meta().Nodes
-	set.AddRange(first, first+uint64(len(d.fresh)))
+	set.AddRange(d.first, d.first+uint64(len(d.fresh)))
 	set.RunOptimize()
 	return set
 }
@@ -271,8 +272,7 @@ func (d *addition) Below() uint64 { return uint64(len(d.old)) }
 // Info describes the level, whose ids are its numbers.
 func (d *addition) Info() *source.Info {
 	m := d.into.Meta()
-	list, _ := layout.TopologyPaths(layout.In)
-	info := &source.Info{Format: "store", Paths: []string{d.files.Store.Path(list)}, RowIDs: true,
+	info := &source.Info{Format: "store", Paths: []string{d.into.Dir()}, RowIDs: true,
 		Nodes: uint64(len(d.old) + len(d.fresh)), Edges: d.meta.Edges, EdgeTypes: m.EdgeTypes,
 		Typed: len(m.EdgeTypes) > 0, Weighted: m.Weighted, Timed: m.Timestamped, Times: m.Times}
 	if len(d.fresh) == 0 {
@@ -294,7 +294,7 @@ func (d *addition) Info() *source.Info {
 
 // Edges streams the edges of the sources that the store does not have, by the numbers of the level.
 func (d *addition) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
-	c := &source.EdgeChunk{Where: source.Where{File: d.files.Store.Dir(), Unit: "edge"}}
+	c := &source.EdgeChunk{Where: source.Where{File: d.where, Unit: "edge"}}
 	types := make([]uint32, len(d.meta.EdgeTypes))
 	for i, t := range d.meta.EdgeTypes {
 		types[i] = uint32(slices.Index(d.into.Meta().EdgeTypes, t))
@@ -397,7 +397,7 @@ func (d *addition) newNodes(ctx context.Context, fn func(of []layout.NodeID,
 	ids *source.IDChunk) error) error {
 	for at := 0; at < len(d.fresh); at += chunk {
 		some := d.fresh[at:min(at+chunk, len(d.fresh))]
-		c := &source.IDChunk{Where: source.Where{File: d.files.Store.Dir(), Unit: "node"}}
+		c := &source.IDChunk{Where: source.Where{File: d.where, Unit: "node"}}
 		for i := range some {
 			c.Ints = append(c.Ints, uint64(len(d.old)+at+i))
 		}

@@ -3,6 +3,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,8 @@ var ErrBusy = errors.New("another commit or compaction writes this store: wait u
 const workPath = "tmp/live"
 
 // Append adds what opt.Sources hold to the store in dir, as a level, and returns its record. It is
-// there, whole and durable, when Append returns; on an error nothing of it is. New ids are numbered
+// there, whole and durable, when Append returns; on an error nothing of it is. A small commit is a
+// file beside the levels, until such commits are worth a level. New ids are numbered
 // after those of the store, in the order in which an ingest of the sources alone numbers them.
 // Options that shape the store are its own, and must be zero.
 //
@@ -63,10 +65,16 @@ func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (lev
 		a.opt.Memory = mem.Available() / 2
 	}
 	a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
-	if level, err = a.run(ctx); err != nil {
+	if level, err = a.run(ctx); err == nil {
+		err = w.flush(ctx, &opt, isWorth)
+	}
+	if err == nil {
+		err = w.sweep(nil)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("append: %w", err)
 	}
-	return level, w.sweep()
+	return level, nil
 }
 
 // work is a commit or compaction under way, which has the store for itself but for readers.
@@ -79,8 +87,9 @@ type work struct {
 
 // begin locks a store and removes what killed commits and compactions left.
 func begin(ctx context.Context, fs vfs.FS, dir string) (w *work, err error) {
-	if _, err := layout.OpenLive(ctx, fs, dir); err != nil { // before anything is made in dir
-		return nil, err
+	if _, err := fs.Stat(fs.PathJoin(dir, "catalog")); err != nil { // nothing is made in dir
+		_, err := layout.OpenLive(ctx, fs, dir)
+		return nil, cmp.Or(err, fmt.Errorf("%s: %w", dir, ErrBusy))
 	}
 	tmp := fs.PathJoin(dir, "tmp")
 	if err := fs.MkdirAll(tmp, 0o755); err != nil {
@@ -95,7 +104,7 @@ func begin(ctx context.Context, fs vfs.FS, dir string) (w *work, err error) {
 		return nil, err
 	}
 	if w.store, err = layout.OpenLive(ctx, fs, dir); err == nil {
-		err = w.sweep()
+		err = w.sweep(w.store.Recorded())
 	}
 	if err == nil {
 		w.dev, err = blockdev.Open(blockdev.Options{})
@@ -113,11 +122,13 @@ func (w *work) path(elem ...string) string {
 	return w.store.Path(append([]string{workPath}, elem...)...)
 }
 
-// sweep removes the folder of the work, and folders that the catalog does not list.
-func (w *work) sweep() error {
-	m, err := w.store.Catalog().Meta(context.Background())
-	if err != nil {
-		return err
+// sweep removes the folder of the work, and folders and commits that the catalog, which m is of,
+// does not list; nil reads it.
+func (w *work) sweep(m *kv.Meta) (err error) {
+	if m == nil {
+		if m, err = w.store.Catalog().Meta(context.Background()); err != nil {
+			return err
+		}
 	}
 	if err := removeAll(w.fs, w.path()); err != nil {
 		return err
@@ -139,13 +150,15 @@ func (w *work) sweep() error {
 		return err
 	}
 	for _, name := range names {
-		if path := layout.LevelsDir + "/" + name; !slices.Contains(keep, path) {
+		number, isCommit := layout.CommitNumber(name)
+		path := layout.LevelsDir + "/" + name
+		if !slices.Contains(keep, path) && !(isCommit && number > m.Snapshot) {
 			if err := removeAll(w.fs, w.store.Path(path)); err != nil {
 				return err
 			}
 		}
 	}
-	return w.sweepPrep(m.Snapshot)
+	return w.sweepPrep(max(m.Snapshot, w.store.Meta().Snapshot))
 }
 
 // sweepPrep removes what was made of other snapshots, and can be made again.
@@ -189,13 +202,13 @@ func (w *work) settle(from, to string) error {
 // commit changes the catalog, if no other commit came before.
 func (w *work) commit(ctx context.Context, change func(m *kv.Meta,
 	set func(name string) (*roaring.Bitmap, error)) (map[string]*roaring.Bitmap, error)) error {
-	was := w.store.Meta().Snapshot
+	was, now := w.store.Recorded().Snapshot, w.store.Meta().Snapshot
 	return w.store.Catalog().Commit(ctx, func(m *kv.Meta,
 		set func(name string) (*roaring.Bitmap, error)) (map[string]*roaring.Bitmap, error) {
 		if m.Snapshot != was {
 			return nil, ErrBusy
 		}
-		m.Snapshot, m.Manifest = was+1, kv.ManifestVersion
+		m.Snapshot, m.Manifest = now+1, kv.ManifestVersion
 		return change(m, set)
 	})
 }
@@ -259,11 +272,19 @@ type appending struct {
 	lacks  *roaring.Bitmap // nodes of the sources without features
 }
 
-// run makes the level, moves it to its place and lists it in the catalog.
+// run makes the level, moves it to its place and lists it in the catalog; a small one it writes to
+// a file of its own instead.
 func (a *appending) run(ctx context.Context) (*kv.LevelMeta, error) {
 	src, err := a.ingestSources(ctx)
 	if err != nil {
 		return nil, err
+	}
+	small := a.isSmall(src.Meta())
+	if !small {
+		if err := a.flush(ctx, &a.opt, isAny); err != nil {
+			return nil, err
+		}
+		a.meta = a.store.Meta()
 	}
 	add, err := a.match(ctx, src)
 	if err != nil {
@@ -274,11 +295,23 @@ func (a *appending) run(ctx context.Context) (*kv.LevelMeta, error) {
 	level := &kv.LevelMeta{Snapshot: number, Created: time.Now().UTC().Truncate(time.Second),
 		Path: fmt.Sprintf("%s/%d", layout.LevelsDir, number), Nodes: uint64(len(add.fresh)),
 		Source: src.Meta().Source}
-	if err := a.write(ctx, add, level); err != nil {
+	if small && (len(add.fresh) == 0 || !a.hasRows()) {
+		return level, a.hold(ctx, add, level)
+	}
+	if small && len(a.store.HeldCommits()) > 0 {
+		if err := a.flush(ctx, &a.opt, isAny); err != nil {
+			return nil, err
+		}
+		a.meta = a.store.Meta()
+	}
+	if err := a.write(ctx, add, level, &a.opt, a.budget.Used()); err != nil {
 		return nil, err
 	}
 	return level, a.list(ctx, add, level)
 }
+
+// hasRows reports whether each node of the store has rows of values.
+func (a *appending) hasRows() bool { return len(a.meta.Features) > 0 || a.meta.Labels != nil }
 
 // ingestSources makes a store of the sources alone.
 func (a *appending) ingestSources(ctx context.Context) (*layout.Store, error) {
@@ -294,35 +327,48 @@ func (a *appending) ingestSources(ctx context.Context) (*layout.Store, error) {
 		a.lacks = roaring.New()
 		opt.Lacks = a.lacks.Add
 	}
-	if _, err := ingest.Run(ctx, a.fs, opt); err != nil {
+	fs, err := newScratch(a.fs, a.path(), &opt)
+	if err != nil {
 		return nil, err
 	}
-	return layout.Open(ctx, a.fs, opt.Out)
+	if _, err := ingest.Run(ctx, fs, opt); err != nil {
+		return nil, err
+	}
+	return layout.Open(ctx, fs, opt.Out)
 }
 
-// write makes the level of the store of the sources, and moves it to its place.
-func (a *appending) write(ctx context.Context, add *addition, level *kv.LevelMeta) error {
-	opt := ingest.Options{Out: a.path("level"), Both: slices.Contains(a.meta.Directions, "out"),
-		BlockBytes: a.meta.BlockBytes, Threads: a.opt.Threads, Version: a.opt.Version,
-		Progress: a.opt.Progress, Normalize: "none"}
-	opt.Memory = a.opt.Memory - a.budget.Used()
+// leveled is what a level is written of.
+type leveled interface {
+	ingest.Again
+	nodes() *roaring.Bitmap
+}
+
+// write makes a level, and moves it to its place. It takes the memory that opt says, but for used
+// bytes.
+func (w *work) write(ctx context.Context, add leveled, level *kv.LevelMeta, of *ingest.Options,
+	used int64) error {
+	meta := w.store.Meta()
+	opt := ingest.Options{Out: w.path("level"), Both: slices.Contains(meta.Directions, "out"),
+		BlockBytes: meta.BlockBytes, Threads: of.Threads, Version: of.Version,
+		Progress: of.Progress, Normalize: "none"}
+	opt.Memory = of.Memory - used
 	opt.AllowNaN = len(add.Info().Features) > 0
-	if len(a.meta.Features) > 0 && opt.AllowNaN {
-		opt.FeatureDType = a.meta.Features[0].DType
+	if len(meta.Features) > 0 && opt.AllowNaN {
+		opt.FeatureDType = meta.Features[0].DType
 	}
-	m, err := ingest.RunAgain(ctx, a.fs, add, opt)
+	m, err := ingest.RunAgain(ctx, w.fs, add, opt)
 	if err != nil {
 		return err
 	}
-	if m.Labels != nil && !slices.Equal(m.Labels.Classes, a.meta.Labels.Classes) {
+	if m.Labels != nil && !slices.Equal(m.Labels.Classes, meta.Labels.Classes) {
 		return input.Usage("the labels of the new nodes have classes that the store lacks: it "+
-			"has %s", strings.Join(a.meta.Labels.Classes, ", "))
+			"has %s", strings.Join(meta.Labels.Classes, ", "))
 	}
 	level.UUID, level.Edges = m.UUID, m.Edges
 	for _, f := range m.Files {
 		level.Bytes += f.Size
 	}
-	s, err := layout.Open(ctx, a.fs, opt.Out)
+	s, err := layout.Open(ctx, w.fs, opt.Out)
 	if err != nil {
 		return err
 	}
@@ -333,7 +379,7 @@ func (a *appending) write(ctx context.Context, add *addition, level *kv.LevelMet
 	if err != nil {
 		return err
 	}
-	return a.settle(opt.Out, level.Path)
+	return w.settle(opt.Out, level.Path)
 }
 
 // list makes the level a part of the store: the catalog lists it, and its splits and counts

@@ -7,6 +7,7 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/ingest"
 	"gdb/layout/parts"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -25,8 +26,11 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 		return nil, fmt.Errorf("compact: %w", err)
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	if len(w.store.Levels()) == 0 {
-		return w.store.Meta(), nil
+	if len(w.store.Levels()) == 0 { // held commits may take away all that they add
+		if err := w.flush(ctx, &ingest.Options{}, isAny); err != nil {
+			return nil, fmt.Errorf("compact: %w", err)
+		}
+		return w.store.Meta(), w.sweep(nil)
 	}
 	number := w.store.Meta().Snapshot + 1
 	path := fmt.Sprintf("%s/%d", layout.LevelsDir, number)
@@ -49,5 +53,5 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 	if err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}
-	return meta, w.sweep()
+	return meta, w.sweep(nil)
 }

@@ -35,6 +35,11 @@ func openLive(ctx context.Context, s *layout.Store, dev blockdev.Device, budget 
 		if l.Of.Nodes == 0 {
 			continue
 		}
+		if l.Held != nil {
+			d.parts, d.ends = append(d.parts, newHeld(l.Held.Names)), append(d.ends,
+				l.First+l.Of.Nodes)
+			continue
+		}
 		part, err := ids.Open(ctx, dev, s.FS(), l.Dir(), l.Meta().InDictionary())
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
@@ -43,6 +48,40 @@ func openLive(ctx context.Context, s *layout.Store, dev blockdev.Device, budget 
 	}
 	return d, nil
 }
+
+// held is the dictionary of the nodes that small commits added, in memory: some 50 bytes for each.
+type held struct {
+	names []string
+	nodes map[string]kv.NodeID
+}
+
+func newHeld(names []string) *held {
+	h := &held{names, make(map[string]kv.NodeID, len(names))}
+	for i, name := range names {
+		h.nodes[name] = kv.NodeID(i)
+	}
+	return h
+}
+
+// Internal finds an id.
+func (h *held) Internal(_ context.Context, external string) (kv.NodeID, error) {
+	v, found := h.nodes[external]
+	if !found {
+		return 0, notFound(external)
+	}
+	return v, nil
+}
+
+// External appends the ids of nodes, all of which are among names.
+func (h *held) External(_ context.Context, nodes []kv.NodeID, dst []string) ([]string, error) {
+	for _, v := range nodes {
+		dst = append(dst, h.names[v])
+	}
+	return dst, nil
+}
+
+// Close does nothing.
+func (h *held) Close() error { return nil }
 
 // first returns the first node of a part.
 func (d *live) first(part int) uint64 {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
-	"sort"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -16,7 +14,8 @@ import (
 
 // added has the lists of all levels in memory, merged, by the numbers of the whole store: 3/16 byte
 // for each node of the store, 8 bytes for each node that a level has, and for each entry 8 bytes
-// and its attributes.
+// and its attributes. Where edges are gone, it is another 20 bytes for each node of a level, and
+// for each of these edges as much as for an entry.
 type added struct {
 	arenas []*mem.Arena
 	budget *mem.Budget
@@ -24,20 +23,31 @@ type added struct {
 	has    []uint64 // a bit for each node that a level has
 	ranks  []uint32 // how many of these are before each word
 	inBase uint32   // how many of them the base has
-	starts []uint64 // where each list begins; the last is the end
+	lists  int      // how many nodes that is
 
-	nbrs    []layout.NodeID
+	entries          // what levels added and none took away
 	places  []uint32 // of entries, in the union with the list of the base
-	types   []uint16 // parallel to nbrs, or nil, as the others
-	weights []float32
-	times   []int64
+
+	gone      entries  // what levels took away; nil lists where there is no such level
+	lost      []uint32 // positions in lists of the base of entries that are gone, ascending
+	lostFirst []uint64 // where those of each list begin in lost; the last is the end
+	lostHeld  mem.Account
 }
 
 // addedBytes bounds the memory of the lists of all levels of a store.
 func addedBytes(s *layout.Store) (n int64) {
+	nodes, isGone := int64(0), false
 	for _, l := range s.Levels() {
 		m := l.Meta()
 		n += 8*int64(m.Nodes) + entryBytes(s)*int64(m.Edges)
+		if l.Of.Gone {
+			n += 8 * int64(m.Edges+l.Of.Removed)
+			isGone = true
+		}
+		nodes += int64(m.Nodes)
+	}
+	if isGone {
+		n += 20 * nodes
 	}
 	if n > 0 {
 		n += int64(s.Meta().Nodes)*3/16 + 1<<16
@@ -63,7 +73,7 @@ func entryBytes(s *layout.Store) int64 {
 // loadAdded reads the lists of all levels, twice: to count them, and to take them.
 func loadAdded(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	budget *mem.Budget) (a *added, err error) {
-	a = &added{budget: budget}
+	a = &added{budget: budget, lostHeld: mem.NewAccount(budget, "entries that are gone")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.free())
@@ -75,26 +85,31 @@ func loadAdded(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 	if err != nil {
 		return nil, err
 	}
-	of, total, err := a.number(ctx, s)
+	of, err := a.number(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.allocate(s, total); err != nil {
+	if err := a.allocate(s); err != nil {
 		return nil, err
 	}
 	for _, take := range []bool{false, true} {
 		for i, l := range s.Levels() {
-			if err := a.scan(ctx, l, dev, dir, of[i], take); err != nil {
+			if err := a.scan(ctx, l, i, dev, dir, of[i], take); err != nil {
 				return nil, err
 			}
 		}
 		if !take {
 			a.begin()
+			a.gone.begin()
 		}
 	}
-	copy(a.starts[1:], a.starts[:len(a.starts)-1]) // each was moved to the end of its list
-	a.starts[0] = 0
-	a.sort()
+	for _, e := range []*entries{&a.entries, &a.gone} {
+		e.finish()
+		if err := e.sort(ctx); err != nil {
+			return nil, err
+		}
+	}
+	a.drop()
 	return a, nil
 }
 
@@ -113,18 +128,17 @@ func (a *added) hold(err *error, bytes int64) []byte {
 }
 
 // number finds the nodes of each level, and numbers all together.
-func (a *added) number(ctx context.Context, s *layout.Store) (of [][]uint32, entries uint64,
-	err error) {
+func (a *added) number(ctx context.Context, s *layout.Store) (of [][]uint32, err error) {
 	for _, l := range s.Levels() {
 		set, err := l.Nodes(ctx)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		nodes := set.ToArray()
 		for _, v := range nodes {
 			a.has[v/64] |= 1 << (v % 64)
 		}
-		of, entries = append(of, nodes), entries+l.Meta().Edges
+		of = append(of, nodes)
 	}
 	n, base := uint32(0), s.Base().Meta().Nodes
 	for i, w := range a.has {
@@ -134,23 +148,26 @@ func (a *added) number(ctx context.Context, s *layout.Store) (of [][]uint32, ent
 		}
 		n += uint32(bits.OnesCount64(w))
 	}
-	starts := a.hold(&err, int64(n+1)*8)
-	a.starts = mem.View[uint64](starts)
-	return of, entries, err
+	a.lists = int(n)
+	return of, nil
 }
 
-func (a *added) allocate(s *layout.Store, entries uint64) (err error) {
-	n, m := int64(entries), s.Meta()
-	a.nbrs = mem.View[layout.NodeID](a.hold(&err, n*listfile.IDBytes))
-	a.places = mem.View[uint32](a.hold(&err, n*4))
-	if len(m.EdgeTypes) > 0 {
-		a.types = mem.View[uint16](a.hold(&err, n*listfile.TypeBytes))
+func (a *added) allocate(s *layout.Store) (err error) {
+	more, gone, isGone := uint64(0), uint64(0), false
+	for _, l := range s.Levels() {
+		if l.Of.Gone {
+			gone, isGone = gone+l.Meta().Edges, true
+		} else {
+			more += l.Meta().Edges
+		}
 	}
-	if m.Weighted {
-		a.weights = mem.View[float32](a.hold(&err, n*listfile.WeightBytes))
-	}
-	if m.Timestamped {
-		a.times = mem.View[int64](a.hold(&err, n*listfile.TimeBytes))
+	hold := func(bytes int64) []byte { return a.hold(&err, bytes) }
+	m := s.Meta()
+	a.entries.allocate(m, a.lists, int64(more), m.Weighted, isGone, hold)
+	a.places = mem.View[uint32](hold(int64(more) * 4))
+	if isGone {
+		a.gone.allocate(m, a.lists, int64(gone), false, true, hold)
+		a.lostFirst = mem.View[uint64](hold(int64(a.lists+1) * 8))
 	}
 	return err
 }
@@ -164,82 +181,31 @@ func (a *added) list(v layout.NodeID) uint32 {
 	return a.ranks[v/64] + uint32(bits.OnesCount64(w&(bit-1)))
 }
 
-// span returns which entries a list has.
-func (a *added) span(list uint32) (from, to uint64) { return a.starts[list], a.starts[list+1] }
-
-// scan reads the lists of a level, whose nodes are of: it counts their entries in starts, or takes
-// the entries to where starts says and moves that on.
-func (a *added) scan(ctx context.Context, l *layout.Level, dev blockdev.Device,
+// scan reads the lists of level number at, whose nodes are of: it counts their entries in starts,
+// or takes the entries to where starts says and moves that on.
+//
+//lint:parameters what a level is read with, and where to
+func (a *added) scan(ctx context.Context, l *layout.Level, at int, dev blockdev.Device,
 	dir layout.Direction, of []uint32, take bool) error {
-	return listfile.Scan(ctx, l.Store, dev, dir, func(first layout.NodeID, _ bool,
-		lists *listfile.Lists) error {
+	to := &a.entries
+	if l.Of.Gone {
+		to = &a.gone
+	}
+	fn := func(first layout.NodeID, _ bool, lists *listfile.Lists) error {
 		for i := range len(lists.Off) - 1 {
-			from, to := lists.Off[i], lists.Off[i+1]
-			at := &a.starts[a.list(layout.NodeID(of[int(first)+i]))]
+			from, end := lists.Off[i], lists.Off[i+1]
+			start := &to.starts[a.list(layout.NodeID(of[int(first)+i]))]
 			if take {
-				a.take(*at, lists, from, to, of)
+				to.take(*start, lists, from, end, of, at)
 			}
-			*at += to - from
+			*start += end - from
 		}
 		return ctx.Err()
-	})
-}
-
-// take copies entries from … to-1 of lists to place at.
-func (a *added) take(at uint64, lists *listfile.Lists, from, to uint64, of []uint32) {
-	for k := from; k < to; k++ {
-		a.nbrs[at+k-from] = layout.NodeID(of[lists.Nbrs[k]])
 	}
-	if a.types != nil {
-		copy(a.types[at:], lists.Types[from:to])
+	if l.Held != nil {
+		return fn(0, false, listfile.HeldLists(l.Held, dir))
 	}
-	if a.weights != nil {
-		copy(a.weights[at:], lists.Weights[from:to])
-	}
-	if a.times != nil {
-		copy(a.times[at:], lists.Times[from:to])
-	}
-}
-
-// begin makes counts of entries the places of the first.
-func (a *added) begin() {
-	next := uint64(0)
-	for i, n := range a.starts {
-		a.starts[i] = next
-		next += n
-	}
-}
-
-// sort sorts lists that several levels have parts of.
-func (a *added) sort() {
-	for i := range len(a.starts) - 1 {
-		from, to := a.starts[i], a.starts[i+1]
-		if !slices.IsSorted(a.nbrs[from:to]) {
-			sort.Stable(&span{a, int(from), int(to - from)})
-		}
-	}
-}
-
-// span is some entries, to be sorted by neighbor.
-type span struct {
-	*added
-	from, n int
-}
-
-func (s *span) Len() int           { return s.n }
-func (s *span) Less(i, j int) bool { return s.nbrs[s.from+i] < s.nbrs[s.from+j] }
-func (s *span) Swap(i, j int) {
-	i, j = s.from+i, s.from+j
-	s.nbrs[i], s.nbrs[j] = s.nbrs[j], s.nbrs[i]
-	if s.types != nil {
-		s.types[i], s.types[j] = s.types[j], s.types[i]
-	}
-	if s.weights != nil {
-		s.weights[i], s.weights[j] = s.weights[j], s.weights[i]
-	}
-	if s.times != nil {
-		s.times[i], s.times[j] = s.times[j], s.times[i]
-	}
+	return listfile.Scan(ctx, l.Store, dev, dir, fn)
 }
 
 // placeLists and placeEntries bound what place reads of the base at once.
@@ -251,12 +217,16 @@ func (a *added) place(ctx context.Context, base Reader) error {
 	s := base.NewSession()
 	defer s.Release()
 	var nodes []layout.NodeID
-	list, before, next := uint32(0), uint64(0), uint64(0)
+	// Of the list: entries of the base that were read, those of them that stay, and the next of a.
+	list, read, before, next := uint32(0), uint64(0), uint64(0), uint64(0)
 	end := func() {
 		for ; next < a.starts[list+1]; next++ {
 			a.places[next] = uint32(before + next - a.starts[list])
 		}
-		list, before, next = list+1, 0, a.starts[list+1]
+		list, read, before, next = list+1, 0, 0, a.starts[list+1]
+		if a.lostFirst != nil {
+			a.lostFirst[list] = uint64(len(a.lost))
+		}
 	}
 	flush := func() error {
 		if len(nodes) == 0 {
@@ -269,14 +239,19 @@ func (a *added) place(ctx context.Context, base Reader) error {
 				for of := a.list(v); list < of; { // a part of a list ends where the next begins
 					end()
 				}
-				for _, u := range l.Nbrs[l.Off[i]:l.Off[i+1]] {
+				for k := l.Off[i]; k < l.Off[i+1]; k, read = k+1, read+1 {
+					u := l.Nbrs[k]
+					if a.isGone(list, l, k, -1) {
+						a.lost = append(a.lost, uint32(read))
+						continue
+					}
 					for ; next < a.starts[list+1] && a.nbrs[next] < u; next++ {
 						a.places[next] = uint32(before + next - a.starts[list])
 					}
 					before++
 				}
 			}
-			return true, nil
+			return true, a.account()
 		})
 		nodes = nodes[:0]
 		return err
@@ -297,13 +272,17 @@ func (a *added) place(ctx context.Context, base Reader) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	for list < uint32(len(a.starts)-1) {
+	for list < uint32(a.lists) {
 		end()
 	}
-	return nil
+	return a.account()
 }
 
+// account counts the memory of lost.
+func (a *added) account() error { return a.lostHeld.AtLeast(4 * int64(cap(a.lost))) }
+
 func (a *added) bytes() (n int64) {
+	n = 4 * int64(cap(a.lost))
 	for _, arena := range a.arenas {
 		n += int64(len(arena.Bytes()))
 	}
@@ -315,5 +294,6 @@ func (a *added) free() (err error) {
 		err = errors.Join(err, arena.Free())
 	}
 	a.arenas = nil
+	a.lostHeld.Release()
 	return err
 }

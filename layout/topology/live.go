@@ -44,7 +44,9 @@ func openLive(ctx context.Context, s *layout.Store, dev blockdev.Device, dir lay
 func (l *live) Nodes() uint64 { return l.nodes }
 
 // Edges returns the number of entries.
-func (l *live) Edges() uint64 { return l.Reader.Edges() + uint64(len(l.added.nbrs)) }
+func (l *live) Edges() uint64 {
+	return l.Reader.Edges() + uint64(len(l.added.nbrs)) - uint64(len(l.added.lost))
+}
 
 // Stats returns those of the base, with the memory of the levels.
 func (l *live) Stats() Stats {
@@ -135,7 +137,7 @@ func (s *liveSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []
 		}
 		if s.lists[i] != none {
 			from, to := s.l.added.span(s.lists[i])
-			sum += to - from
+			sum += to - from - uint64(len(s.l.added.lostOf(s.lists[i])))
 		}
 		if deg[i] = uint32(sum); sum>>32 != 0 {
 			return fmt.Errorf("layout: node %d has 2^32 neighbors or more", v)
@@ -158,7 +160,7 @@ func (s *liveSession) split(off, pos []uint32, hit func(place uint32, entry uint
 					hit(e, entry)
 					continue
 				}
-				x -= below
+				x = kept(a.lostOf(list), x-below)
 			}
 			s.pos, s.place = append(s.pos, x), append(s.place, e)
 			k++
@@ -294,33 +296,50 @@ func (a *added) at(list, x uint32) (entry uint64, below uint32, in bool) {
 	return 0, uint32(j), false
 }
 
-// union appends the union of entries from … to-1 of base and of a list.
+// union appends the union of entries from … to-1 of base, but for those that are gone, and of a
+// list.
 func (a *added) union(w *listfile.Lists, base *listfile.Lists, from, to uint64, list uint32) {
-	take := func(of *listfile.Lists, from, to uint64) {
-		w.Nbrs = append(w.Nbrs, of.Nbrs[from:to]...)
-		if of.Types != nil {
-			w.Types = append(w.Types, of.Types[from:to]...)
-		}
-		if of.Weights != nil {
-			w.Weights = append(w.Weights, of.Weights[from:to]...)
-		}
-		if of.Times != nil {
-			w.Times = append(w.Times, of.Times[from:to]...)
+	if list == none {
+		take(w, base, from, to)
+		return
+	}
+	lost, first := a.lostOf(list), from
+	upTo := func(next uint64) { // takes entries of the base before next of those that stay
+		for from < next {
+			end := next
+			if len(lost) > 0 {
+				end = min(end, first+uint64(lost[0]))
+			}
+			take(w, base, from, end)
+			if from = end; len(lost) > 0 && first+uint64(lost[0]) == end {
+				from, lost = end+1, lost[1:]
+			}
 		}
 	}
-	if list != none {
-		own := listfile.Lists{Nbrs: a.nbrs, Types: a.types, Weights: a.weights, Times: a.times}
-		first, end := a.span(list)
-		taken := uint64(0)
-		for j := first; j < end; j++ {
-			before := uint64(a.places[j]) - (j - first) // entries of the base
-			take(base, from+taken, from+before)
-			taken = before
-			take(&own, j, j+1)
+	own := listfile.Lists{Nbrs: a.nbrs, Types: a.types, Weights: a.weights, Times: a.times}
+	at, end := a.span(list)
+	all := lost
+	for j := at; j < end; j++ {
+		if stay := a.places[j] - uint32(j-at); stay > 0 { // the entries of the base before it
+			upTo(first + uint64(kept(all, stay-1)) + 1)
 		}
-		from += taken
+		take(w, &own, j, j+1)
 	}
-	take(base, from, to)
+	upTo(to)
+}
+
+// take appends entries from … to-1 of lists.
+func take(w, of *listfile.Lists, from, to uint64) {
+	w.Nbrs = append(w.Nbrs, of.Nbrs[from:to]...)
+	if of.Types != nil {
+		w.Types = append(w.Types, of.Types[from:to]...)
+	}
+	if of.Weights != nil {
+		w.Weights = append(w.Weights, of.Weights[from:to]...)
+	}
+	if of.Times != nil {
+		w.Times = append(w.Times, of.Times[from:to]...)
+	}
 }
 
 // scanLists and scanEntries bound what Scan reads together of a store with levels.
