@@ -64,9 +64,10 @@ var ErrNoLabels = errors.New("this store holds no labels")
 
 // Labels is the operator that reads the labels of nodes.
 type Labels struct {
-	*Operator
-	Meta *kv.LabelsMeta
+	*Operator // nil where reads are counted by who calls
+	Meta      *kv.LabelsMeta
 
+	g       *graph.Graph
 	rows    *rowfile.Reader // nil before the first use
 	labeled *roaring.Bitmap // for multi-labels: the nodes with labels, even empty ones
 	batch   int             // how many labels are read at once
@@ -85,23 +86,27 @@ func (x *Execution) Labels(in *Operator) (*Labels, error) {
 
 // NewLabels returns an operator that reads labels. The store must have labels.
 func NewLabels(op *Operator) *Labels {
-	return &Labels{Operator: op,
-		Meta: op.x.Graph.Meta().Labels}
+	l := LabelsOf(op.x.Graph)
+	l.Operator = op
+	return l
 }
+
+// LabelsOf returns labels without an operator, for a goroutine of its own. The store must have
+// labels.
+func LabelsOf(g *graph.Graph) *Labels { return &Labels{Meta: g.Meta().Labels, g: g} }
 
 func (l *Labels) open(ctx context.Context) (err error) {
 	if l.rows != nil {
 		return nil
 	}
-	g := l.x.Graph
 	if l.Meta.Kind == "multi" {
-		if l.labeled, err = g.Store.Split(ctx, "labeled"); err != nil {
+		if l.labeled, err = l.g.Store.Split(ctx, "labeled"); err != nil {
 			return err
 		}
 	}
 	l.batch = max(1, min(graph.NodeBatch, rowBytesMost/l.Meta.Rows.RowBytes))
 	l.buf = make([]byte, l.batch*l.Meta.Rows.RowBytes)
-	l.rows, err = g.Rows(ctx, l.Meta.Rows)
+	l.rows, err = l.g.Rows(ctx, l.Meta.Rows)
 	return err
 }
 
@@ -114,13 +119,19 @@ func (l *Labels) Each(ctx context.Context, nodes []layout.NodeID,
 	width := l.Meta.Rows.RowBytes
 	for done := 0; done < len(nodes); {
 		part := nodes[done:min(len(nodes), done+l.batch)]
-		err := l.Run(ctx, func(ctx context.Context) error {
+		read := func(ctx context.Context) error {
 			return l.rows.GatherRaw(ctx, part, nil, l.buf[:len(part)*width])
-		})
-		if err != nil {
-			return err
 		}
-		l.Emit(len(part), len(part)*width)
+		if l.Operator == nil {
+			if err := read(ctx); err != nil {
+				return err
+			}
+		} else {
+			if err := l.Run(ctx, read); err != nil {
+				return err
+			}
+			l.Emit(len(part), len(part)*width)
+		}
 		for i := range part {
 			if err := fn(done+i, l.buf[i*width:(i+1)*width]); err != nil {
 				return err

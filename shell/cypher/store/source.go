@@ -192,5 +192,14 @@ func (s *source) columnOf(ctx context.Context, of kv.NodeTypeMeta, key string,
 		}
 		return s.ids(ctx, of)
 	}
+	switch {
+	case key == "label" && s.meta.Labels != nil:
+		return s.labelColumn(ctx, of, wanted)
+	case !s.meta.Typed() && len(s.meta.Features) > 0:
+		m := s.meta.Features[0]
+		if at, ok := s.meta.FeatureColumns(m).Index(key); ok {
+			return s.featureColumn(ctx, m, at, wanted)
+		}
+	}
 	return nil, nil
 }
