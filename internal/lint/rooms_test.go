@@ -144,6 +144,7 @@ var rooms = map[string][]string{
 		"shell/cypher/plain",
 		"shell/cypher/adjacency",
 		"shell/cypher/vector",
+		"shell/cypher/group",
 		"shell/cypher/engine",
 		"shell/cypher/tck",
 		"shell/cypher/store",

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gdb/shell/cypher/ast"
+	"gdb/shell/cypher/group"
 	"gdb/shell/cypher/vector"
 )
 
@@ -65,7 +66,7 @@ func (g *grouping) nodesOf(p *pattern, src Source, once bool) {
 	}
 	var by []int
 	exact := true
-	once = once || slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !counts(c) })
+	once = once || slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !group.Counts(c) })
 	for _, x := range g.keys {
 		if v := p.unique(x, src); v != nil {
 			x = v
@@ -90,11 +91,11 @@ func (g *grouping) nodesOf(p *pattern, src Source, once bool) {
 }
 
 // aggregate returns the state of an aggregate.
-func (g *grouping) aggregate(c *ast.Call, env *vector.Env) aggregate {
+func (g *grouping) aggregate(c *ast.Call, env *vector.Env) group.Aggregate {
 	if x := g.args[c]; x != nil {
 		c = &ast.Call{At: c.At, Name: c.Name, Distinct: c.Distinct, Args: []ast.Expr{x}}
 	}
-	return newAggregate(c, env)
+	return group.New(c, env)
 }
 
 // groups are the groups of the rows of one thread.
@@ -103,10 +104,10 @@ type groups struct {
 	env *vector.Env
 	// nodes numbers values of g.by, if rows are grouped by these, and else cols numbers values of
 	// each key, and pairs the numbers of the keys before the k-th together with that of the k-th.
-	nodes *table
-	cols  []*coder
-	pairs []*table
-	of    []aggregate
+	nodes *group.Table
+	cols  []*group.Coder
+	pairs []*group.Table
+	of    []group.Aggregate
 	n     int32
 	// order says where a group began: the part of the first nodes, and the group's number then.
 	// Parts are numbered from base on.
@@ -120,9 +121,9 @@ type groups struct {
 func (g *grouping) newGroups(env *vector.Env, like *batch) *groups {
 	out := &groups{grouping: g, env: env, firsts: like.empty()}
 	for k := range g.keys {
-		out.cols = append(out.cols, newCoder(env))
+		out.cols = append(out.cols, group.NewCoder(env))
 		if k > 0 {
-			out.pairs = append(out.pairs, newTable())
+			out.pairs = append(out.pairs, group.NewTable())
 		}
 	}
 	for _, c := range g.calls {
@@ -194,7 +195,7 @@ func (g *groups) take(part int, b *batch) error {
 		return err
 	}
 	for _, a := range g.of {
-		if err := a.add(b, g.numbers, int(g.n)); err != nil {
+		if err := a.Add(group.Rows{Rows: b, Times: b.times}, g.numbers, int(g.n)); err != nil {
 			return err
 		}
 	}
@@ -218,10 +219,10 @@ func (g *groups) choose(b *batch) error {
 		if err != nil {
 			return err
 		}
-		fast = tableOf(v.Kind) >= 0
+		fast = group.HasTable(v.Kind)
 	}
 	if !fast {
-		g.nodes = newTable()
+		g.nodes = group.NewTable()
 	}
 	return nil
 }
@@ -258,7 +259,7 @@ func (g *groups) number(b *batch) error {
 		if err != nil {
 			return err
 		}
-		if err := g.cols[k].codes(v, codes); err != nil {
+		if err := g.cols[k].Codes(v, codes); err != nil {
 			return err
 		}
 		if k == 0 {
@@ -267,7 +268,7 @@ func (g *groups) number(b *batch) error {
 		}
 		for i, c := range codes {
 			both := uint64(g.numbers[i])<<32 | uint64(c)
-			g.numbers[i] = g.pairs[k-1].number(both)
+			g.numbers[i] = g.pairs[k-1].Number(both)
 		}
 	}
 	return nil
@@ -282,7 +283,7 @@ func (g *groups) byNodes(b *batch) {
 		if !one {
 			key |= uint64(y[i]) << 32
 		}
-		g.numbers = append(g.numbers, g.nodes.number(key))
+		g.numbers = append(g.numbers, g.nodes.Number(key))
 	}
 }
 
@@ -327,7 +328,7 @@ func (g *groups) merge(o *groups) error {
 		to = append(to, g.numbers...)
 	}
 	for k, a := range g.of {
-		if err := a.merge(o.of[k], to); err != nil {
+		if err := a.Merge(o.of[k], to); err != nil {
 			return err
 		}
 	}

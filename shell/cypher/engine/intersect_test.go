@@ -47,23 +47,6 @@ func TestIntersect(t *testing.T) {
 	}
 }
 
-// TestTable holds that keys are numbered in the order in which they come.
-func TestTable(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	tab, want := newTable(), map[uint64]int32{}
-	for range 50000 {
-		key := r.Uint64N(20000) << (8 * r.IntN(5))
-		next := int32(len(want))
-		n, known := want[key]
-		if !known {
-			n, want[key] = next, next
-		}
-		if got := tab.number(key); got != n {
-			t.Fatalf("key %d: number %d, want %d", key, got, n)
-		}
-	}
-}
-
 // TestSets holds what is in sets, and in none of two.
 func TestSets(t *testing.T) {
 	a := Set{Ranges: []Range{{2, 5}, {8, 9}}}

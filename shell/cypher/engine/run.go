@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/bits"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"gdb/internal/bug"
+	"gdb/shell/cypher/group"
 	"gdb/shell/cypher/vector"
 )
 
@@ -477,14 +477,10 @@ func (w *worker) multiply(f *factor, b *batch) error {
 	})
 }
 
-// errMany says that a count does not fit.
-var errMany = errors.New("there are more matches than 2^63: count fewer, with WHERE or a LIMIT " +
-	"before it")
-
 func multiply(a, b int64) (int64, error) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if hi != 0 || lo > math.MaxInt64 {
-		return 0, errMany
+		return 0, group.ErrMany
 	}
 	return int64(lo), nil
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,8 +8,8 @@ import (
 
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/eval"
+	"gdb/shell/cypher/group"
 	"gdb/shell/cypher/plain"
-	"gdb/shell/cypher/value"
 	"gdb/shell/cypher/vector"
 )
 
@@ -141,7 +140,7 @@ func (p *pattern) want(rest []ast.Clause, g *grouping) {
 			p.rels[i].needed = true
 		}
 	}
-	if g != nil && slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !counts(c) }) {
+	if g != nil && slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !group.Counts(c) }) {
 		for _, n := range p.nodes {
 			n.needed = true
 		}
@@ -170,7 +169,7 @@ func (p *pattern) wantsRel(n int) bool {
 
 // threads returns on how many threads groups are made.
 func (g *grouping) threads(src Source) int {
-	if slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !counts(c) }) {
+	if slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !group.Counts(c) }) {
 		return 1
 	}
 	return src.Threads()
@@ -226,7 +225,7 @@ func (c *collector) end(ctx context.Context,
 		}
 		results := make([]any, len(gs.of))
 		for k, a := range gs.of {
-			if results[k], err = a.result(i); err != nil {
+			if results[k], err = a.Result(i); err != nil {
 				return err
 			}
 		}
@@ -294,7 +293,7 @@ func (t *top) keep(g *groups, all []int32) ([]int32, error) {
 	if len(all) <= t.n || t.n == 0 {
 		return all, nil
 	}
-	compare, err := comparison(g.of[t.call], all)
+	compare, err := group.Comparison(g.of[t.call], all)
 	if err != nil {
 		return nil, err
 	}
@@ -318,24 +317,4 @@ func (t *top) keep(g *groups, all []int32) ([]int32, error) {
 	slices.SortFunc(first, order)
 	last := first[t.n-1]
 	return slices.DeleteFunc(all, func(i int32) bool { return order(last, i) < 0 }), nil
-}
-
-// comparison returns how results of groups compare.
-func comparison(a aggregate, all []int32) (func(a, b int32) int, error) {
-	switch a := a.(type) {
-	case *counting:
-		a.n = room(a.n, int32(len(all)-1))
-		return func(i, j int32) int { return cmp.Compare(a.n[i], a.n[j]) }, nil
-	case *distinct:
-		a.n = room(a.n, int32(len(all)-1))
-		return func(i, j int32) int { return cmp.Compare(a.n[i], a.n[j]) }, nil
-	}
-	vals := make([]any, len(all))
-	for _, i := range all {
-		var err error
-		if vals[i], err = a.result(i); err != nil {
-			return nil, err
-		}
-	}
-	return func(i, j int32) int { return value.Order(vals[i], vals[j]) }, nil
 }

@@ -1,6 +1,10 @@
-package engine
+// Package group numbers the values by which rows are grouped, and holds what aggregates have of all
+// groups: for rows that come in vectors, each of which may count several times.
+package group
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -11,19 +15,29 @@ import (
 	"gdb/shell/cypher/vector"
 )
 
-// aggregate is the state of an aggregate of all groups.
-type aggregate interface {
-	// add takes the rows of a batch, of which row i is of group groups[i].
-	add(b *batch, groups []int32, n int) error
-	// merge takes the groups of another, which is of the same type: group i becomes to[i].
-	merge(other aggregate, to []int32) error
-	// result returns the value of a group; of a new one, that of no rows.
-	result(group int32) (any, error)
+// Rows are rows of a vector, of which row i counts Times[i] times.
+type Rows struct {
+	vector.Rows
+	Times []int64
 }
 
-// counts reports whether an aggregate can take a row as often as its batch says without taking it
+// Aggregate is the state of an aggregate of all groups.
+type Aggregate interface {
+	// Add takes rows, of which row i is of group groups[i]; n is how many groups there are.
+	Add(b Rows, groups []int32, n int) error
+	// Merge takes the groups of another, which is of the same type: group i becomes to[i].
+	Merge(other Aggregate, to []int32) error
+	// Result returns the value of a group; of a new one, that of no rows.
+	Result(group int32) (any, error)
+}
+
+// ErrMany says that a count does not fit.
+var ErrMany = errors.New("there are more matches than 2^63: count fewer, with WHERE or a LIMIT " +
+	"before it")
+
+// Counts reports whether an aggregate can take a row as often as its batch says without taking it
 // again and again.
-func counts(c *ast.Call) bool {
+func Counts(c *ast.Call) bool {
 	switch c.Name {
 	case "count", "min", "max":
 		return true
@@ -33,12 +47,13 @@ func counts(c *ast.Call) bool {
 	return false
 }
 
-func newAggregate(c *ast.Call, env *vector.Env) aggregate {
+// New returns the state of an aggregate before any rows.
+func New(c *ast.Call, env *vector.Env) Aggregate {
 	switch {
 	case c.Star:
 		return &counting{}
 	case c.Name == "count" && c.Distinct:
-		return &distinct{x: c.Args[0], env: env, seen: map[string]bool{}}
+		return newDistinct(c.Args[0], env)
 	case c.Name == "count":
 		return &counting{x: c.Args[0], env: env}
 	case (c.Name == "sum" || c.Name == "avg") && !c.Distinct:
@@ -64,14 +79,14 @@ type counting struct {
 	n   []int64
 }
 
-func (a *counting) add(b *batch, groups []int32, n int) error {
+func (a *counting) Add(b Rows, groups []int32, n int) error {
 	if n > 0 {
 		a.n = room(a.n, int32(n-1))
 	}
 	if a.x == nil {
 		for i, g := range groups {
-			if a.n[g] += b.times[i]; a.n[g] < 0 {
-				return errMany
+			if a.n[g] += b.Times[i]; a.n[g] < 0 {
+				return ErrMany
 			}
 		}
 		return nil
@@ -82,105 +97,26 @@ func (a *counting) add(b *batch, groups []int32, n int) error {
 	}
 	for i, g := range groups {
 		if !v.IsNull(i) {
-			if a.n[g] += b.times[i]; a.n[g] < 0 {
-				return errMany
+			if a.n[g] += b.Times[i]; a.n[g] < 0 {
+				return ErrMany
 			}
 		}
 	}
 	return nil
 }
 
-func (a *counting) merge(other aggregate, to []int32) error {
+func (a *counting) Merge(other Aggregate, to []int32) error {
 	for i, n := range other.(*counting).n {
 		g := to[i]
 		a.n = room(a.n, g)
 		if a.n[g] += n; a.n[g] < 0 {
-			return errMany
+			return ErrMany
 		}
 	}
 	return nil
 }
 
-func (a *counting) result(g int32) (any, error) {
-	a.n = room(a.n, g)
-	return a.n[g], nil
-}
-
-// distinct is count(DISTINCT x).
-type distinct struct {
-	x     ast.Expr
-	env   *vector.Env
-	nodes *table // of group and node
-	seen  map[string]bool
-	of    []seen
-	n     []int64
-	key   []byte
-}
-
-// seen is a value that a group has.
-type seen struct {
-	group int32
-	node  uint32
-	key   string
-}
-
-// seenBytes is the memory of a value that a group has.
-const seenBytes = 80
-
-func (a *distinct) add(b *batch, groups []int32, n int) error {
-	v, err := a.env.Eval(a.x, b)
-	if err != nil {
-		return err
-	}
-	had := len(a.of)
-	for i, g := range groups {
-		switch {
-		case v.IsNull(i):
-		case v.Kind == vector.Node:
-			a.node(g, v.Nodes[i])
-		default:
-			a.key = value.Key(a.key[:0], v.At(i))
-			a.text(g, string(a.key))
-		}
-	}
-	return a.env.Row.Grow(seenBytes * int64(len(a.of)-had))
-}
-
-func (a *distinct) node(g int32, v uint32) {
-	if a.nodes == nil {
-		a.nodes = newTable()
-	}
-	key := uint64(g)<<32 | uint64(v)
-	if at := a.nodes.find(key); a.nodes.vals[at] == 0 {
-		a.nodes.put(at, key, 0)
-		a.of = append(a.of, seen{group: g, node: v})
-		a.n = room(a.n, g)
-		a.n[g]++
-	}
-}
-
-func (a *distinct) text(g int32, key string) {
-	at := string([]byte{byte(g), byte(g >> 8), byte(g >> 16), byte(g >> 24)}) + key
-	if !a.seen[at] {
-		a.seen[at] = true
-		a.of = append(a.of, seen{group: g, key: key})
-		a.n = room(a.n, g)
-		a.n[g]++
-	}
-}
-
-func (a *distinct) merge(other aggregate, to []int32) error {
-	for _, s := range other.(*distinct).of {
-		if s.key != "" {
-			a.text(to[s.group], s.key)
-		} else {
-			a.node(to[s.group], s.node)
-		}
-	}
-	return nil
-}
-
-func (a *distinct) result(g int32) (any, error) {
+func (a *counting) Result(g int32) (any, error) {
 	a.n = room(a.n, g)
 	return a.n[g], nil
 }
@@ -201,7 +137,7 @@ type sum struct {
 	isFloat     bool
 }
 
-func (a *summing) add(b *batch, groups []int32, n int) error {
+func (a *summing) Add(b Rows, groups []int32, n int) error {
 	v, err := a.env.Eval(a.call.Args[0], b)
 	if err != nil {
 		return err
@@ -214,15 +150,15 @@ func (a *summing) add(b *batch, groups []int32, n int) error {
 			continue
 		}
 		s := &a.of[g]
-		s.n += b.times[i]
+		s.n += b.Times[i]
 		switch {
 		case v.Kind == vector.Int && !v.Const:
-			err = a.int(s, v.Ints[i], b.times[i])
+			err = a.int(s, v.Ints[i], b.Times[i])
 		case v.Kind == vector.Float && !v.Const:
 			s.isFloat = true
-			s.add(v.Floats[i] * float64(b.times[i]))
+			s.add(v.Floats[i] * float64(b.Times[i]))
 		default:
-			err = a.any(g, v.At(i), b.times[i])
+			err = a.any(g, v.At(i), b.Times[i])
 		}
 		if err != nil {
 			return err
@@ -279,7 +215,7 @@ func (a *summing) int(s *sum, x, times int64) error {
 	return nil
 }
 
-func (a *summing) merge(other aggregate, to []int32) error {
+func (a *summing) Merge(other Aggregate, to []int32) error {
 	for i, o := range other.(*summing).of {
 		a.of = room(a.of, to[i])
 		s := &a.of[to[i]]
@@ -301,7 +237,7 @@ func (a *summing) merge(other aggregate, to []int32) error {
 	return nil
 }
 
-func (a *summing) result(g int32) (any, error) {
+func (a *summing) Result(g int32) (any, error) {
 	a.of = room(a.of, g)
 	s := &a.of[g]
 	var total any = s.ints
@@ -338,7 +274,7 @@ type extreme struct {
 	best []any
 }
 
-func (a *extreme) add(b *batch, groups []int32, n int) error {
+func (a *extreme) Add(b Rows, groups []int32, n int) error {
 	v, err := a.env.Eval(a.call.Args[0], b)
 	if err != nil {
 		return err
@@ -365,7 +301,7 @@ func (a *extreme) take(g int32, v any) {
 	}
 }
 
-func (a *extreme) merge(other aggregate, to []int32) error {
+func (a *extreme) Merge(other Aggregate, to []int32) error {
 	for i, v := range other.(*extreme).best {
 		if v != nil {
 			a.best = room(a.best, to[i])
@@ -375,7 +311,7 @@ func (a *extreme) merge(other aggregate, to []int32) error {
 	return nil
 }
 
-func (a *extreme) result(g int32) (any, error) {
+func (a *extreme) Result(g int32) (any, error) {
 	a.best = room(a.best, g)
 	return a.best[g], nil
 }
@@ -387,7 +323,7 @@ type rowwise struct {
 	of   []*eval.Aggregate
 }
 
-func (a *rowwise) add(b *batch, groups []int32, n int) error {
+func (a *rowwise) Add(b Rows, groups []int32, n int) error {
 	a.env.Rows.Lock()
 	defer a.env.Rows.Unlock()
 	for i, g := range groups {
@@ -396,7 +332,7 @@ func (a *rowwise) add(b *batch, groups []int32, n int) error {
 			a.of[g] = a.env.Row.NewAggregate(a.call)
 		}
 		s := b.Scope(i)
-		for range b.times[i] {
+		for range b.Times[i] {
 			if err := a.of[g].Add(s); err != nil {
 				return err
 			}
@@ -405,7 +341,7 @@ func (a *rowwise) add(b *batch, groups []int32, n int) error {
 	return nil
 }
 
-func (a *rowwise) merge(other aggregate, to []int32) error {
+func (a *rowwise) Merge(other Aggregate, to []int32) error {
 	for i, of := range other.(*rowwise).of {
 		a.of = room(a.of, to[i])
 		if a.of[to[i]] != nil && of != nil {
@@ -416,10 +352,30 @@ func (a *rowwise) merge(other aggregate, to []int32) error {
 	return nil
 }
 
-func (a *rowwise) result(g int32) (any, error) {
+func (a *rowwise) Result(g int32) (any, error) {
 	a.of = room(a.of, g)
 	if a.of[g] == nil {
 		a.of[g] = a.env.Row.NewAggregate(a.call)
 	}
 	return a.of[g].Result()
+}
+
+// Comparison returns how results of groups compare, of which all are the numbers.
+func Comparison(a Aggregate, all []int32) (func(a, b int32) int, error) {
+	switch a := a.(type) {
+	case *counting:
+		a.n = room(a.n, int32(len(all)-1))
+		return func(i, j int32) int { return cmp.Compare(a.n[i], a.n[j]) }, nil
+	case *distinct:
+		a.n = room(a.n, int32(len(all)-1))
+		return func(i, j int32) int { return cmp.Compare(a.n[i], a.n[j]) }, nil
+	}
+	vals := make([]any, len(all))
+	for _, i := range all {
+		var err error
+		if vals[i], err = a.Result(i); err != nil {
+			return nil, err
+		}
+	}
+	return func(i, j int32) int { return value.Order(vals[i], vals[j]) }, nil
 }

@@ -1,4 +1,4 @@
-package engine
+package group
 
 import (
 	"math"
@@ -7,17 +7,21 @@ import (
 	"gdb/shell/cypher/vector"
 )
 
-// coder numbers the values of a key, in the order in which they come: equivalent values have one
+// Coder numbers the values of a key, in the order in which they come: equivalent values have one
 // number, by value.Key. Values of 64 bits are looked up in a table, without their keys being made
 // again.
-type coder struct {
+type Coder struct {
 	env    *vector.Env
 	keys   map[string]int32
-	tables [4]*table
+	tables [4]*Table
 	key    []byte
 }
 
-func newCoder(env *vector.Env) *coder { return &coder{env: env, keys: map[string]int32{}} }
+// NewCoder returns a coder without values.
+func NewCoder(env *vector.Env) *Coder { return &Coder{env: env, keys: map[string]int32{}} }
+
+// HasTable reports whether values of a kind are looked up as 64 bits.
+func HasTable(k vector.Kind) bool { return tableOf(k) >= 0 }
 
 // tableOf returns which table has the values of a kind; -1 if none has.
 func tableOf(k vector.Kind) int {
@@ -34,8 +38,8 @@ func tableOf(k vector.Kind) int {
 	return -1
 }
 
-// codes writes the numbers of the values of a vector.
-func (c *coder) codes(v *vector.Vector, out []int32) (err error) {
+// Codes writes the numbers of the values of a vector.
+func (c *Coder) Codes(v *vector.Vector, out []int32) (err error) {
 	k := tableOf(v.Kind)
 	switch {
 	case len(out) == 0:
@@ -46,7 +50,7 @@ func (c *coder) codes(v *vector.Vector, out []int32) (err error) {
 		}
 	case k >= 0:
 		if c.tables[k] == nil {
-			c.tables[k] = newTable()
+			c.tables[k] = NewTable()
 		}
 		err = c.looked(c.tables[k], v, out)
 	default:
@@ -60,7 +64,7 @@ func (c *coder) codes(v *vector.Vector, out []int32) (err error) {
 }
 
 // looked writes the numbers of values of 64 bits.
-func (c *coder) looked(t *table, v *vector.Vector, out []int32) (err error) {
+func (c *Coder) looked(t *Table, v *vector.Vector, out []int32) (err error) {
 	for i := range out {
 		if v.IsNull(i) {
 			if out[i], err = c.code(v, i); err != nil {
@@ -91,7 +95,7 @@ func (c *coder) looked(t *table, v *vector.Vector, out []int32) (err error) {
 const codeBytes = 64
 
 // code returns the number of a value by its key.
-func (c *coder) code(v *vector.Vector, row int) (int32, error) {
+func (c *Coder) code(v *vector.Vector, row int) (int32, error) {
 	c.key = value.Key(c.key[:0], v.At(row))
 	n, ok := c.keys[string(c.key)]
 	if ok {
