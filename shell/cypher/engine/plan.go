@@ -40,6 +40,9 @@ type plan struct {
 	reads bool
 	room  int64
 	most  int
+	// pieces says which groups a run makes; nil if they cannot be made in pieces.
+	pieces *pieces
+	begun  atomic.Int64 // parts of the last run that have begun
 }
 
 // resolve finds out which nodes variables may be. It returns false if the source cannot tell.

@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"gdb/internal/bug"
 	"gdb/shell/cypher/group"
@@ -29,7 +28,7 @@ func (pl *plan) run(ctx context.Context, env *vector.Env, threads int, newSink f
 	parts := pl.parts()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var next atomic.Int64
+	pl.begun.Store(0)
 	var wait sync.WaitGroup
 	for range min(max(threads, 1), max(len(parts), 1)) {
 		w := pl.newWorker(ctx, env, newSink())
@@ -37,7 +36,7 @@ func (pl *plan) run(ctx context.Context, env *vector.Env, threads int, newSink f
 		wait.Go(func() {
 			defer bug.Catch()
 			for {
-				i := int(next.Add(1)) - 1
+				i := int(pl.begun.Add(1)) - 1
 				if i >= len(parts) || ctx.Err() != nil {
 					return
 				}
@@ -439,6 +438,11 @@ func (w *worker) hand(k int, out *batch) error {
 
 // drop takes out the rows that do not match, and multiplies the others with their factors.
 func (w *worker) drop(s *step, b *batch) error {
+	if p := w.pieces; p != nil && p.of > 1 && s == w.steps[p.step] {
+		if err := p.filter(w.env, b, w.keep); err != nil {
+			return err
+		}
+	}
 	for _, c := range s.conflicts {
 		for i := range b.n {
 			w.keep[i] = !w.same(c, b, i)

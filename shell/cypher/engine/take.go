@@ -96,12 +96,8 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 		return s, nil
 	}
 	g.nodesOf(p, e.Source, in == nil && len(pl.steps) == 1)
-	c := &collector{plan: pl, g: g, env: env, top: topOf(last, row, g),
-		like: pl.newBatch(pl.steps[len(pl.steps)-1])}
-	s.Run = func(rows []*eval.Scope, _ plain.Out) error {
-		in.set(rows)
-		return c.run(ctx)
-	}
+	c := pl.newCollector(g, env, topOf(last, row, g))
+	s.Run = func(rows []*eval.Scope, _ plain.Out) error { return c.run(ctx, rows) }
 	s.End = func(out plain.Out) error { return c.end(ctx, out.Group) }
 	return s, nil
 }
@@ -173,67 +169,6 @@ func (g *grouping) threads(src Source) int {
 		return 1
 	}
 	return src.Threads()
-}
-
-// collector makes groups of the rows of a plan.
-type collector struct {
-	*plan
-	g    *grouping
-	env  *vector.Env
-	top  *top
-	like *batch
-	all  []*groups // of each thread
-	base int       // parts that have been run
-}
-
-// run runs the plan, for one input of several.
-func (c *collector) run(ctx context.Context) error {
-	next := 0
-	err := c.plan.run(ctx, c.env, c.g.threads(c.src), func() sink {
-		if next == len(c.all) {
-			c.all = append(c.all, c.g.newGroups(c.env, c.like))
-		}
-		gs := c.all[next]
-		gs.base = c.base
-		next++
-		return c.sinks(c.env, gs)
-	})
-	c.base += len(c.parts())
-	return err
-}
-
-// end hands on the groups, in the order in which their first rows came.
-func (c *collector) end(ctx context.Context,
-	yield func(first *eval.Scope, results []any) error) error {
-	gs, err := c.g.together(c.all, c.env, c.like)
-	if err != nil {
-		return err
-	}
-	order := make([]int32, gs.n)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	if c.top != nil {
-		if order, err = c.top.keep(gs, order); err != nil {
-			return err
-		}
-	}
-	gs.inOrder(order)
-	for _, i := range order {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		results := make([]any, len(gs.of))
-		for k, a := range gs.of {
-			if results[k], err = a.Result(i); err != nil {
-				return err
-			}
-		}
-		if err := yield(gs.firsts.Scope(int(i)), results); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // filtered hands on the rows that meet the conditions that may fail.

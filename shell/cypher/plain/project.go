@@ -24,6 +24,7 @@ type projecting struct {
 	calls  []*ast.Call // the aggregates of the columns and of ORDER BY
 	groups map[string]*group
 	order  []*group // in the order of their first rows
+	given  bool     // whether an engine has given groups
 
 	seen map[string]bool // of DISTINCT
 	rows []row           // of ORDER BY
@@ -33,13 +34,13 @@ type projecting struct {
 type group struct {
 	first      *eval.Scope
 	aggregates []*eval.Aggregate
-	results    []any // of aggregates that an engine has computed
 }
 
 // row is a row of columns, which may also see the variables that it was made of.
 type row struct {
 	narrow, wide *eval.Scope
 	keys         []any
+	bytes        int64 // that are counted
 }
 
 func (x *execution) projection(p *ast.Project, next sink) (*projecting, error) {
@@ -110,11 +111,23 @@ func (p *projecting) newGroup(s *eval.Scope) *group {
 
 // group takes a group that an engine has made.
 func (p *projecting) group(first *eval.Scope, results []any) error {
+	p.given = true
 	if len(p.calls) == 0 {
 		return p.project(first)
 	}
-	p.order = append(p.order, &group{first: first, results: results})
-	return p.x.env.Grow(rowBytes * int64(len(results)+2))
+	of := map[*ast.Call]any{}
+	for i, v := range results {
+		of[p.calls[i]] = v
+	}
+	return p.of(first, of)
+}
+
+// of makes a row of a group with the results of its aggregates.
+func (p *projecting) of(first *eval.Scope, results map[*ast.Call]any) error {
+	outer := p.x.env.Aggregates
+	defer func() { p.x.env.Aggregates = outer }()
+	p.x.env.Aggregates = results
+	return p.project(first)
 }
 
 // end hands on the groups, then the sorted rows.
@@ -139,24 +152,18 @@ func (p *projecting) endGroups() error {
 	keyed := slices.ContainsFunc(p.p.Items, func(i ast.Item) bool {
 		return len(ast.AggregatesOf(i.X)) == 0
 	})
-	if len(p.calls) > 0 && len(p.order) == 0 && !keyed {
+	if len(p.calls) > 0 && len(p.order) == 0 && !keyed && !p.given {
 		p.newGroup(nil)
 	}
-	outer := p.x.env.Aggregates
-	defer func() { p.x.env.Aggregates = outer }()
 	results := map[*ast.Call]any{}
 	for _, g := range p.order {
-		for i, v := range g.results {
-			results[p.calls[i]] = v
-		}
 		for i, a := range g.aggregates {
 			var err error
 			if results[p.calls[i]], err = a.Result(); err != nil {
 				return err
 			}
 		}
-		p.x.env.Aggregates = results
-		if err := p.project(g.first); err != nil {
+		if err := p.of(g.first, results); err != nil {
 			return err
 		}
 	}
@@ -184,7 +191,7 @@ func (p *projecting) values(s *eval.Scope, vals, keys value.List) error {
 			r.wide = r.wide.With(item.Name, vals[i])
 		}
 	}
-	if p.p.Distinct {
+	if p.p.Distinct && !(p.given && len(p.calls) == 0) { // groups without aggregates differ
 		key := string(value.Key(nil, vals))
 		if p.seen[key] {
 			return nil
@@ -204,9 +211,39 @@ func (p *projecting) values(s *eval.Scope, vals, keys value.List) error {
 		}
 		r.keys = append(r.keys, v)
 	}
+	r.bytes = rowBytes*int64(1+2*len(vals)+len(r.keys)) + value.Bytes(vals)
 	p.rows = append(p.rows, r)
-	return p.x.env.Grow(rowBytes*int64(1+2*len(vals)+len(r.keys)) + value.Bytes(vals))
+	if err := p.x.env.Grow(r.bytes); err != nil {
+		return err
+	}
+	return p.first()
 }
+
+// spareRows is how many rows more than LIMIT wants are kept before those are dropped that come
+// later.
+const spareRows = 1024
+
+// first drops the rows that are not among the first that SKIP and LIMIT want, once there are many.
+func (p *projecting) first() error {
+	if p.limit > firstMost || p.skip > firstMost {
+		return nil
+	}
+	most := int(p.skip + p.limit)
+	if len(p.rows) < 2*most+spareRows {
+		return nil
+	}
+	slices.SortStableFunc(p.rows, p.compare)
+	bytes := int64(0)
+	for _, r := range p.rows[most:] {
+		bytes += r.bytes
+	}
+	clear(p.rows[most:])
+	p.rows = p.rows[:most]
+	return p.x.env.Grow(-bytes)
+}
+
+// firstMost bounds the numbers of SKIP and LIMIT for which rows are dropped before all have come.
+const firstMost = 1 << 30
 
 // key returns a key of ORDER BY: a column that is written the same, or else an expression.
 func (p *projecting) key(x ast.Expr, vals value.List, s *eval.Scope) (any, error) {
