@@ -66,7 +66,7 @@ func (g *grouping) nodesOf(p *pattern, src Source, once bool) {
 	}
 	var by []int
 	exact := true
-	once = once || slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !group.Counts(c) })
+	once = once || !g.counts()
 	for _, x := range g.keys {
 		if v := p.unique(x, src); v != nil {
 			x = v

@@ -17,14 +17,14 @@ import (
 	"gdb/shell/cypher/vector"
 )
 
-// Groups that do not fit in memory at once are made in pieces, by the values of a key: the plan runs
-// once for each piece, and drops the rows of others at the first step that has the key.
+// Groups that do not fit in memory at once are made in pieces, by the values of a key: the plan
+// runs once for each piece, and drops the rows of others at the first step that has the key.
 
 // pieces says which groups are made.
 type pieces struct {
 	key  ast.Expr
 	node int // that the key is; -1 if it is none
-	// nodes are those of which pieces are ranges; without any, pieces are of hashes.
+	// nodes is the range that is cut into pieces. If it is empty, pieces are ranges of hashes.
 	nodes Range
 	step  int // the first that has the key
 	at    uint64
@@ -140,7 +140,7 @@ const (
 type collector struct {
 	*plan
 	g     *grouping
-	env   *vector.Env // whose memory is that of groups
+	env   *vector.Env // counts the memory of groups
 	held  atomic.Int64
 	full  atomic.Bool // whether there was no memory for groups
 	top   *top

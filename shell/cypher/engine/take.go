@@ -136,7 +136,7 @@ func (p *pattern) want(rest []ast.Clause, g *grouping) {
 			p.rels[i].needed = true
 		}
 	}
-	if g != nil && slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !group.Counts(c) }) {
+	if g != nil && !g.counts() {
 		for _, n := range p.nodes {
 			n.needed = true
 		}
@@ -163,9 +163,14 @@ func (p *pattern) wantsRel(n int) bool {
 	})
 }
 
+// counts reports whether all aggregates take a row as often as it counts.
+func (g *grouping) counts() bool {
+	return !slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !group.Counts(c) })
+}
+
 // threads returns on how many threads groups are made.
 func (g *grouping) threads(src Source) int {
-	if slices.ContainsFunc(g.calls, func(c *ast.Call) bool { return !group.Counts(c) }) {
+	if !g.counts() {
 		return 1
 	}
 	return src.Threads()

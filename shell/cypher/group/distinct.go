@@ -11,7 +11,7 @@ type distinct struct {
 	x     ast.Expr
 	env   *vector.Env
 	nodes *Table // of group and node
-	// bits are the nodes of group 0, once they are so many that a bit for each node takes less.
+	// bits holds the nodes of group 0, once a bit for each node takes less than the table.
 	bits  []uint64
 	texts map[string]int32 // the group of each, by group and key
 	n     []int64
