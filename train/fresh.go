@@ -63,6 +63,14 @@ func freshRoom(t *trained) error {
 // PredictsFresh returns nil if the run predicts nodes that the graph does not have, else why not.
 func (p *Predictor) PredictsFresh() error { return p.whyNot }
 
+// Features returns how many values the row of a new node has.
+func (p *Predictor) Features() int {
+	if p.fresh.trained.in.Rows == nil {
+		return 0
+	}
+	return p.fresh.trained.in.Rows.Width()
+}
+
 // PredictFresh returns what the run predicts of nodes that the graph does not have, in their order:
 // to the bit what it would predict if they were the last nodes of the graph, with these edges to
 // them and none from them to others. Calls wait for each other.

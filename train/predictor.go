@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +59,17 @@ type Prediction struct {
 	Value any
 	// Probabilities has one for each of Predictor.Labels; nil where there are none.
 	Probabilities []float32
+}
+
+// Probability returns that of the label that is predicted, by the labels of the predictor; NaN if
+// there is none.
+func (p Prediction) Probability(labels []string) float64 {
+	name, _ := p.Value.(string)
+	i := slices.Index(labels, name)
+	if i < 0 || i >= len(p.Probabilities) {
+		return math.NaN()
+	}
+	return float64(p.Probabilities[i])
 }
 
 // OpenPredictor computes the outputs of all nodes, as Predict does, and keeps them.

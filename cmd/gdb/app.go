@@ -13,6 +13,7 @@ import (
 
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/servecmd"
 	"gdb/internal/message"
 	"gdb/train/setting"
 
@@ -93,7 +94,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
 		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.reportCommand(),
 		a.evalCommand(), a.predictCommand(), a.embedCommand(), a.shellCommand(),
-		a.serveCommand(), a.partitionCommand(), a.orderCommand(), a.exportCommand(),
+		servecmd.Serve(&a.App, version), servecmd.MCP(&a.App, version),
+		a.partitionCommand(), a.orderCommand(), a.exportCommand(),
 		a.appendCommand(), a.compactCommand(),
 		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand(),
 			a.benchLinkCommand()),

@@ -16,6 +16,8 @@ import (
 // notRun are commands of the pages that this test does not run, by how they begin ($ is their end),
 // each with the reason. Their flags are looked at all the same.
 var notRun = []struct{ begins, why string }{
+	{"gdb serve cora.gdb --http", "answers until it is ended; http.txtar runs the like"},
+	{"gdb mcp cora.gdb", "answers until its input ends; http.txtar runs the like"},
 	{"gdb bench gen rmat --scale", "writes gigabytes"},
 	{"gdb bench gen kron --in cora.gdb --factor 64", "writes 90 MB and trains on them"},
 	{"gdb bench gen sbm --nodes 200000", "writes 60 MB"},

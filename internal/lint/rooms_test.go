@@ -61,6 +61,7 @@ var rooms = map[string][]string{
 		"cmd/gdb/cli",
 		"cmd/gdb/linkcmd",
 		"cmd/gdb/benches",
+		"cmd/gdb/servecmd",
 		"cmd/gdb",
 	},
 	"bench": {
@@ -126,6 +127,7 @@ var rooms = map[string][]string{
 	},
 	"serve": {
 		"serve/protocol",
+		"serve/web",
 		"serve",
 	},
 	"shell": {

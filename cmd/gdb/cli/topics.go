@@ -21,6 +21,8 @@ the default. There is no configuration file.
                the CPU has
   GDB_LIBCUDA, GDB_LIBCUBLAS   CUDA's driver and cuBLAS, if gdb was built with
                CUDA and they are not where the linker looks
+  GDB_HTTP_TOKEN   what requests to gdb serve --http show, if --token-file is
+               not given
   NO_COLOR     no color in output; so does TERM=dumb
   XDG_CACHE_HOME   where gdb/devices.json has what was measured of devices, for
                a day (default: ~/.cache); --remeasure measures anew.

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"context"
+	"net/http"
+)
+
+// nothing is what a request has that asks for one thing only.
+type nothing struct{}
+
+// info describes what is served.
+type info struct {
+	Version   string    `json:"version"`
+	Nodes     uint64    `json:"nodes"`
+	Edges     uint64    `json:"edges"`
+	NodeTypes []string  `json:"node_types,omitempty"`
+	EdgeTypes []string  `json:"edge_types,omitempty"`
+	Features  int       `json:"features,omitempty" jsonschema:"values in the row of a node"`
+	Labels    []string  `json:"labels,omitempty"`
+	Runs      []runInfo `json:"runs"`
+}
+
+// runInfo describes a run that is served.
+type runInfo struct {
+	Name     string `json:"name"`
+	Predicts string `json:"predicts" jsonschema:"nodes or links"`
+	NewNodes bool   `json:"new_nodes,omitempty" jsonschema:"it predicts new nodes too"`
+}
+
+func infoEndpoint() *endpoint {
+	return typed(endpoint{method: http.MethodGet, path: "/info", name: "info",
+		about: "Describe the graph and the runs that are served.",
+	}, func(_ context.Context, r *request, _ *nothing) (*info, error) {
+		m := r.db.Meta()
+		out := &info{Version: r.opt.Version, Nodes: m.Nodes, Edges: m.Edges, EdgeTypes: m.EdgeTypes,
+			Runs: []runInfo{}}
+		for _, t := range m.NodeTypes {
+			out.NodeTypes = append(out.NodeTypes, t.Name)
+		}
+		if len(m.Features) > 0 {
+			out.Features = m.Features[0].Dim
+		}
+		if m.Labels != nil {
+			out.Labels = m.Labels.Classes
+		}
+		for _, one := range r.nodes {
+			out.Runs = append(out.Runs, runInfo{one.Run(), "nodes", one.batcher != nil})
+		}
+		for _, one := range r.links {
+			out.Runs = append(out.Runs, runInfo{one.name, "links", false})
+		}
+		return out, nil
+	})
+}

@@ -1,0 +1,173 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/train"
+)
+
+// The most that one request to predict may ask for.
+const (
+	predictMost   = 10_000 // nodes of the store
+	freshMost     = 256    // new nodes
+	freshEdgeMost = 65_536 // their neighbors in all
+)
+
+// predictIn asks for predictions.
+type predictIn struct {
+	Run           string    `json:"run,omitempty" jsonschema:"else the first"`
+	IDs           []id      `json:"ids,omitempty" jsonschema:"nodes of the store"`
+	Nodes         []newNode `json:"nodes,omitempty" jsonschema:"nodes that the store does not have"`
+	Probabilities bool      `json:"probabilities,omitempty" jsonschema:"of each label"`
+}
+
+// newNode is a node that the store does not have.
+type newNode struct {
+	Features     []float32 `json:"features" jsonschema:"a row, as in the source"`
+	Neighbors    []id      `json:"neighbors,omitempty" jsonschema:"ids with an edge to it"`
+	NewNeighbors []int     `json:"new_neighbors,omitempty" jsonschema:"by place in nodes"`
+}
+
+// predictOut has predictions: of ids, in their order, and then of nodes.
+type predictOut struct {
+	Run         string       `json:"run"`
+	Labels      []string     `json:"labels,omitempty" jsonschema:"what probabilities are of"`
+	Predictions []prediction `json:"predictions"`
+}
+
+// prediction is what a run predicts of a node.
+type prediction struct {
+	ID            string    `json:"id,omitempty" jsonschema:"of a node of the store"`
+	Prediction    any       `json:"prediction" jsonschema:"a label, labels or a number"`
+	Probabilities []float32 `json:"probabilities,omitempty"`
+}
+
+func predictEndpoint() *endpoint {
+	return typed(endpoint{method: http.MethodPost, path: "/predict", name: "predict",
+		about: "Predict labels of nodes by their ids, or of new ones with features and neighbors.",
+	}, func(ctx context.Context, r *request, in *predictIn) (*predictOut, error) {
+		run, err := r.run(in.Run)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.checkPredict(run, in); err != nil {
+			return nil, err
+		}
+		out := &predictOut{Run: run.Run(), Predictions: []prediction{}}
+		if in.Probabilities {
+			out.Labels = run.Labels()
+		}
+		add := func(all []train.Prediction, name func(i int) string) {
+			for i, p := range all {
+				one := prediction{ID: name(i), Prediction: p.Value}
+				if in.Probabilities {
+					one.Probabilities = p.Probabilities
+				}
+				out.Predictions = append(out.Predictions, one)
+			}
+		}
+		nodes, err := r.nodesOf(ctx, "ids", in.IDs)
+		if err != nil {
+			return nil, err
+		}
+		known, err := run.Predict(ctx, nodes)
+		if err != nil {
+			return nil, err
+		}
+		add(known, func(i int) string { return string(in.IDs[i]) })
+		if len(in.Nodes) == 0 {
+			return out, nil
+		}
+		fresh, err := r.predictNew(ctx, run, in.Nodes)
+		add(fresh, func(int) string { return "" })
+		return out, err
+	})
+}
+
+// checkPredict returns an error if a request asks for too much or for what there is not.
+func (r *request) checkPredict(run *served, in *predictIn) error {
+	entries := 0
+	for i := range in.Nodes {
+		n, where := &in.Nodes[i], fmt.Sprintf("nodes[%d]", i)
+		entries += len(n.Neighbors) + len(n.NewNeighbors)
+		if want := run.Features(); len(n.Features) != want {
+			return wrong(where+".features", fmt.Sprintf("%d values", len(n.Features)),
+				fmt.Sprintf("give %d", want))
+		}
+		for _, k := range n.NewNeighbors {
+			if k < 0 || k >= len(in.Nodes) {
+				return wrong(where+".new_neighbors", fmt.Sprintf("there is no new node %d", k),
+					fmt.Sprintf("name 0 to %d", len(in.Nodes)-1))
+			}
+		}
+	}
+	switch {
+	case len(in.IDs)+len(in.Nodes) == 0:
+		return wrong("body", "no node is asked for", `give "ids", "nodes" or both`)
+	case len(in.IDs) > predictMost:
+		return wrong("ids", fmt.Sprintf("%d nodes", len(in.IDs)),
+			fmt.Sprintf("ask for %d at a time", predictMost))
+	case len(in.Nodes) > freshMost:
+		return wrong("nodes", fmt.Sprintf("%d new nodes", len(in.Nodes)),
+			fmt.Sprintf("ask for %d at a time", freshMost))
+	case entries > freshEdgeMost:
+		return wrong("nodes", fmt.Sprintf("%d neighbors", entries),
+			fmt.Sprintf("give %d in all", freshEdgeMost))
+	case len(in.Nodes) > 0 && run.batcher == nil:
+		return wrong("nodes", fmt.Sprintf("run %s predicts no new nodes: %v", run.Run(),
+			run.PredictsFresh()), "ask for nodes of the store, or of another run")
+	}
+	values := int64(1)
+	if in.Probabilities {
+		values += int64(run.Width())
+	}
+	return r.take("an answer", int64(len(in.IDs)+len(in.Nodes))*(4*int64(run.Width())+
+		cellBytes*values))
+}
+
+// nodesOf returns the nodes that ids name.
+func (r *request) nodesOf(ctx context.Context, where string, ids []id) ([]layout.NodeID, error) {
+	nodes := make([]layout.NodeID, len(ids))
+	for i, name := range ids {
+		v, err := r.db.Node(ctx, string(name))
+		if errors.Is(err, kv.ErrNotFound) {
+			return nil, &failure{Status: statusNotFound, Where: fmt.Sprintf("%s[%d]", where, i),
+				What: fmt.Sprintf("no node %q", shortened(string(name))),
+				Do:   "name a node of the store"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		nodes[i] = v
+	}
+	return nodes, nil
+}
+
+// shortened returns text that is not too long for a message.
+func shortened(text string) string {
+	const most = 80
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "…"
+}
+
+// predictNew predicts new nodes, together with those of other requests.
+func (r *request) predictNew(ctx context.Context, run *served,
+	nodes []newNode) ([]train.Prediction, error) {
+	fresh := make([]train.FreshNode, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		near, err := r.nodesOf(ctx, fmt.Sprintf("nodes[%d].neighbors", i), n.Neighbors)
+		if err != nil {
+			return nil, err
+		}
+		fresh[i] = train.FreshNode{Features: n.Features, Neighbors: near, Fresh: n.NewNeighbors}
+	}
+	return run.batcher.predict(ctx, fresh)
+}
