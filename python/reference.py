@@ -13,6 +13,8 @@ PAGE = HERE.parent / "docs" / "python-reference.md"
 #: What is documented, by file: functions, and classes with their public methods.
 CONTENTS = {
     "__init__.py": ["open"], "_ingest.py": ["ingest"], "store.py": ["Store", "Features"],
+    "loaders.py": ["NeighborLoader", "LinkNeighborLoader", "HGTLoader"],
+    "lightning.py": ["NodeData"],
     "loader.py": ["Loader"], "link.py": ["LinkLoader"], "batch.py": ["Batch"],
     "run.py": ["load_run", "Model"], "pyg.py": ["stores", "StoreFeatures", "StoreGraph"],
     "_wire.py": ["GdbError", "ServerError", "BatchesHeldError", "DamagedError"],
@@ -68,7 +70,8 @@ def page() -> str:
         whole = (HERE / "gdbgraph" / file).read_text()
         nodes = {n.name: n for n in ast.parse(whole).body
                  if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-        module = {"pyg.py": "gdbgraph.pyg.", "run.py": "gdbgraph.run."}.get(file, "gdbgraph.")
+        module = {"pyg.py": "gdbgraph.pyg.", "run.py": "gdbgraph.run.",
+                  "lightning.py": "gdbgraph.lightning."}.get(file, "gdbgraph.")
         for name in names:
             node = nodes[name]
             if isinstance(node, ast.FunctionDef):

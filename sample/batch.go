@@ -32,7 +32,7 @@ type Dense struct {
 	NodeIDs []NodeID
 	Times   []int64
 	// Nbrs are the sampled neighbors, parallel to ReprMap. Places are where these stand in their
-	// lists, if the sampler has Extras.Columns.
+	// lists, if the sampler has Extras.Places or Extras.Columns.
 	Nbrs   []NodeID
 	Places []Place
 }

@@ -21,8 +21,10 @@ type Extras struct {
 	// batch: every entry of these lists is read. Sessions of the topology must be
 	// topology.ColumnReaders.
 	WeightSums bool
-	// Columns, if it is not nil, reads columns of the drawn edges, which may ask for the places of
-	// these: see Dense.Places. They are for samplers that draw each batch by itself.
+	// Places asks for where the drawn edges stand in their lists: see Dense.Places.
+	Places bool
+	// Columns, if it is not nil, reads columns of the drawn edges, which have their places then.
+	// They are for samplers that draw each batch by itself.
 	Columns EdgeColumns
 }
 
@@ -51,17 +53,23 @@ func (x Extras) EntryBytes() (n int64) {
 			n += 4
 		}
 	}
+	if x.places() {
+		n += placeBytes
+	}
 	if x.Columns != nil {
-		n += placeBytes + 4*int64(x.Columns.Width())
+		n += 4 * int64(x.Columns.Width())
 	}
 	return n
 }
+
+// places reports whether the drawn edges have their places.
+func (x Extras) places() bool { return x.Places || x.Columns != nil }
 
 // checkExtras returns an error if the topology cannot read an extra that was asked for.
 func (s *Sampler) checkExtras() error {
 	lists := s.sides[0].lists
 	if _, ok := lists.(topology.AttributeReader); !ok &&
-		(s.gathers() || s.cfg.Columns != nil) {
+		(s.gathers() || s.cfg.places()) {
 		return topology.Unread("weights and types")
 	}
 	if _, ok := lists.(topology.ColumnReader); !ok && s.cfg.WeightSums {
@@ -81,7 +89,7 @@ func (s *Sampler) gathersWeights() bool {
 
 // gatherExtras reads the weights and types of the drawn entries, whose positions are in loc.
 func (s *Sampler) gatherExtras(ctx context.Context, off []uint32) error {
-	if s.cfg.Columns != nil {
+	if s.cfg.places() {
 		if err := s.gatherPlaces(ctx, off); err != nil {
 			return err
 		}

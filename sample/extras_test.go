@@ -40,13 +40,13 @@ func edgeType(u, v NodeID) uint32 { return uint32(u*5+v*3) % 1000 }
 // and the draws stay the same.
 func TestExtras(t *testing.T) {
 	g := extrasGraph()
-	for bits := range 32 * 3 {
+	for bits := range 64 * 3 {
 		x := Extras{Degrees: bits&1 != 0, EdgeWeights: bits&2 != 0, EdgeTypes: bits&4 != 0,
-			WeightSums: bits&8 != 0}
+			WeightSums: bits&8 != 0, Places: bits&32 != 0}
 		if bits&16 != 0 {
 			x.Columns = placed{t, g}
 		}
-		c := Config{Fanout: []int{3, All, 40}, Seed: 9, Draw: Draw(bits / 32)}
+		c := Config{Fanout: []int{3, All, 40}, Seed: 9, Draw: Draw(bits / 64)}
 		plain := mustSampler(t, c, g)
 		c.Extras = x
 		s := mustSampler(t, c, g)
@@ -58,7 +58,7 @@ func TestExtras(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkExtras(t, g, &d, x, c.Draw == DrawWeighted)
-			d.Degrees, d.Types, d.WeightSums, d.Columns = nil, nil, nil, nil
+			d.Degrees, d.Types, d.WeightSums, d.Columns, d.Places = nil, nil, nil, nil, nil
 			if c.Draw != DrawWeighted {
 				d.Weights = nil
 			}
@@ -83,6 +83,7 @@ func checkExtras(t *testing.T, g *sampletest.Graph, d *Dense, x Extras, weighted
 		{len(d.Weights), count(x.EdgeWeights || weighted, len(d.Nbrs))},
 		{len(d.Types), count(x.EdgeTypes, len(d.Nbrs))},
 		{len(d.Columns), count(x.Columns != nil, len(d.Nbrs))},
+		{len(d.Places), count(x.Places || x.Columns != nil, len(d.Nbrs))},
 	} {
 		if n.got != n.want {
 			t.Fatalf("%+v: an array of %d, want %d", x, n.got, n.want)
@@ -92,8 +93,10 @@ func checkExtras(t *testing.T, g *sampletest.Graph, d *Dense, x Extras, weighted
 	for i, v := range inner {
 		for e := d.NbrOffsets[i]; e < d.NbrOffsets[i+1]; e++ {
 			if u := d.Nbrs[e]; len(d.Weights) > 0 && d.Weights[e] != edgeWeight(u, v) ||
-				len(d.Types) > 0 && d.Types[e] != edgeType(u, v) {
-				t.Fatalf("%+v: edge %d of node %d to %d has another weight or type", x, e, v, u)
+				len(d.Types) > 0 && d.Types[e] != edgeType(u, v) ||
+				len(d.Places) > 0 && g.List(v)[d.Places[e].At] != u {
+				t.Fatalf("%+v: edge %d of node %d to %d has another weight, type or place", x, e, v,
+					u)
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func (s *Sampler) Fanout(hop int) int {
 // Start begins a batch in p. Its first frontier is the seeds.
 func (s *Sampler) Start(ctx context.Context, epoch, batch uint64, seeds []NodeID,
 	p *Partial) error {
-	if s.layers != nil || len(s.sides) > 1 || s.cfg.Seeding != nil || s.cfg.Columns != nil {
+	if s.layers != nil || len(s.sides) > 1 || s.cfg.Seeding != nil || s.cfg.places() {
 		return errors.New("sample: batches in parts are drawn from the lists of one direction, " +
 			"of each node apart, without columns of edges, and not as of a time")
 	}

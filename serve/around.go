@@ -22,9 +22,14 @@ type around struct {
 	counted int64 // bytes of batch that are reserved in budget
 }
 
-// newAround returns an around that takes its arenas from pool. The caller closes it.
-func newAround(f *feed, pool *pool) (*around, error) {
-	s, err := f.src.Sampler(f.open.Fanout, f.open.Seed)
+// newAround returns an around that takes its arenas from pool. With places its batches have the
+// places of edges. The caller closes it.
+func newAround(f *feed, pool *pool, places bool) (*around, error) {
+	open := f.src.Sampler
+	if places {
+		open = f.src.PlacedSampler
+	}
+	s, err := open(f.open.Fanout, f.open.Seed)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gdb/internal/mem"
+	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/sample"
 	"gdb/serve/protocol"
@@ -49,6 +50,42 @@ func TestAround(t *testing.T) {
 	k.start(0, 0)
 	if b, err := k.next(); err != nil || b == nil {
 		t.Fatalf("an epoch after that: %v", err)
+	}
+}
+
+// TestPlaces: edges of a batch around seeds have the numbers that they have in the lists of their
+// nodes, if these are asked for.
+func TestPlaces(t *testing.T) {
+	g := layouttest.Random(3, 300, 2500)
+	st := layouttest.Build(t, vfs.NewMem(), "plain", g)
+	lists := g.Lists(layout.In)
+	for _, asked := range []bool{true, false} {
+		k := start(t, st, Options{}).connect(t)
+		k.open(protocol.Open{Split: "given", Fanout: []int{4, 3}, Batch: 50, Seed: 1,
+			Places: asked}, 1, 2, 3)
+		b, err := k.batch(k.ask(protocol.KindSample, protocol.Sample{},
+			mem.BytesOf([]sample.NodeID{5, 17, 200})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes, edges, places := b.ints(arrayNodes), b.ints(arrayEdges), b.ints(arrayPlaces)
+		n := len(edges) / 2
+		if !asked {
+			if places != nil {
+				t.Error("places that nobody asked for")
+			}
+			continue
+		}
+		if len(places) != n || n < 20 {
+			t.Fatalf("%d places of %d edges", len(places), n)
+		}
+		for i, at := range places {
+			from, to := nodes[edges[i]], nodes[edges[n+i]]
+			if list := lists[to]; int64(list[at].Nbr) != from {
+				t.Fatalf("edge %d from %d to %d has the place %d, where %d is", i, from, to, at,
+					list[at].Nbr)
+			}
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
+	"gdb/sample"
 	"gdb/serve/protocol"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -184,7 +185,6 @@ func (k *client) must(kind protocol.Kind, body any, data []byte,
 	return f
 }
 
-// open opens a loader.
 // say sends what has no answer.
 func (k *client) say(kind protocol.Kind) {
 	k.t.Helper()
@@ -193,14 +193,16 @@ func (k *client) say(kind protocol.Kind) {
 	}
 }
 
-func (k *client) open(o protocol.Open) protocol.Opened {
+// open opens a loader, of seeds if there are some.
+func (k *client) open(o protocol.Open, seeds ...sample.NodeID) protocol.Opened {
 	k.t.Helper()
 	if o.Split == "" {
 		o.Split = "train"
 	}
 	o.World = max(1, o.World)
 	var opened protocol.Opened
-	if err := k.must(protocol.KindOpen, o, nil, protocol.KindOpened).Decode(&opened); err != nil {
+	f := k.must(protocol.KindOpen, o, mem.BytesOf(seeds), protocol.KindOpened)
+	if err := f.Decode(&opened); err != nil {
 		k.t.Fatal(err)
 	}
 	return opened

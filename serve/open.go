@@ -266,7 +266,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 		c.Cache = "auto"
 	}
 	c.EntryBytes = src.EntryBytes()
-	c.LentNodeBytes, c.LentEntryBytes = lentBytes(src.EdgeTypes, src.EdgeWeights)
+	c.LentNodeBytes, c.LentEntryBytes = lentBytes(src.EdgeTypes, src.EdgeWeights, o.Places)
 	l, p, err := probe.Open(ctx, src, "", c)
 	if err != nil {
 		return nil, err

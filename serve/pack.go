@@ -27,6 +27,7 @@ const (
 	arrayOffsets   = "indptr"      // (nodes with a list + 1) i8: where the edges of each begin
 	arrayTypes     = "edge_type"   // (edges) i8
 	arrayWeights   = "edge_weight" // (edges) f4
+	arrayPlaces    = "edge_place"  // (edges) i8, if asked for: the number in the list of the node
 	arrayNodeTypes = "node_type"   // (nodes) i8, of a lookup
 	arrayLabels    = "y"           // (seeds) i8 or f4, or (seeds, classes) f4
 )
@@ -112,6 +113,9 @@ func (p *packer) layout(b *sample.Batch) *shelf {
 	if len(d.Weights) > 0 {
 		s.add(arrayWeights, "f4", 4, len(d.Nbrs))
 	}
+	if len(d.Places) > 0 {
+		s.add(arrayPlaces, "i8", 8, len(d.Nbrs))
+	}
 	switch {
 	case len(b.Multi) > 0:
 		s.add(arrayLabels, "f4", 4, len(b.Seeds), p.classes)
@@ -124,14 +128,17 @@ func (p *packer) layout(b *sample.Batch) *shelf {
 }
 
 // lentBytes returns the bytes that a node of a batch, without its features, and an edge take in an
-// arena: see packer.layout. types and weights say whether edges have them.
-func lentBytes(types, weights bool) (node, edge int64) {
+// arena: see packer.layout. types, weights and places say whether edges have them.
+func lentBytes(types, weights, places bool) (node, edge int64) {
 	node, edge = 8+8, 2*8 // the node and where its list begins; the two ends of the edge
 	if types {
 		edge += 8
 	}
 	if weights {
 		edge += 4
+	}
+	if places {
+		edge += 8
 	}
 	return node, edge
 }
@@ -190,6 +197,14 @@ func (p *packer) lists(b *sample.Batch, s *shelf, a *arena) *protocol.Batch {
 	if len(d.Weights) > 0 {
 		weights := mem.View[float32](s.in(to, arrayWeights))
 		byHop(d, func(at, first, end uint32) { copy(weights[at:], d.Weights[first:end]) })
+	}
+	if len(d.Places) > 0 {
+		places := mem.View[int64](s.in(to, arrayPlaces))
+		byHop(d, func(at, first, end uint32) {
+			for i, p := range d.Places[first:end] {
+				places[int(at)+i] = int64(p.At)
+			}
+		})
 	}
 	switch y := s.in(to, arrayLabels); {
 	case len(b.Multi) > 0:

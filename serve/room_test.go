@@ -23,8 +23,8 @@ func TestTableBytes(t *testing.T) {
 
 // TestLentBytes: plans count what a node and an edge of a batch take in an arena.
 func TestLentBytes(t *testing.T) {
-	for _, c := range []struct{ types, weights bool }{{}, {types: true}, {weights: true},
-		{true, true}} {
+	for _, c := range []struct{ types, weights, places bool }{{}, {types: true},
+		{weights: true}, {places: true}, {true, true, true}} {
 		bytes := func(nodes, edges int) int64 {
 			b := &sample.Batch{}
 			b.Dense.NodeIDs, b.Dense.Nbrs = make([]sample.NodeID, nodes), make([]sample.NodeID,
@@ -36,9 +36,12 @@ func TestLentBytes(t *testing.T) {
 			if c.weights {
 				b.Dense.Weights = make([]float32, edges)
 			}
+			if c.places {
+				b.Dense.Places = make([]sample.Place, edges)
+			}
 			return int64((&packer{}).layout(b).bytes)
 		}
-		node, edge := lentBytes(c.types, c.weights)
+		node, edge := lentBytes(c.types, c.weights, c.places)
 		// Arrays of these sizes end at the end of a cache line.
 		if got, want := bytes(320, 960)-bytes(64, 192), (320-64)*node+(960-192)*edge; got != want {
 			t.Errorf("%+v: 256 nodes and 768 edges more take %d bytes, want %d", c, got, want)

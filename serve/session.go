@@ -22,6 +22,7 @@ type session struct {
 	here   bool  // the client has sent a request, and is counted
 	feed   *feed // nil before Open
 	rank   int
+	places bool // batches around seeds have the places of edges
 	bye    bool // the client said that it closes
 	pool   *pool
 	seat   *seat   // nil outside an epoch
@@ -243,7 +244,7 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 	if t.feed, err = t.server.open(ctx, &o, f); err != nil {
 		return err
 	}
-	t.rank, t.pool = o.Rank, t.feed.stock.Pool()
+	t.rank, t.places, t.pool = o.Rank, o.Places, t.feed.stock.Pool()
 	t.feed.come(o.Rank)
 	s := t.server.planned()
 	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
@@ -331,7 +332,7 @@ func (t *session) sample(ctx context.Context, f *protocol.Frame) error {
 		return err
 	}
 	if t.around == nil {
-		if t.around, err = newAround(t.feed, t.pool); err != nil {
+		if t.around, err = newAround(t.feed, t.pool, t.places); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,9 @@ from .loader import Loader
 from .store import Features, Store
 
 __all__ = [
-    "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "LinkLoader", "Loader",
-    "ServerError", "Store", "ingest", "load_run", "open",
+    "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "HGTLoader", "LinkLoader",
+    "LinkNeighborLoader", "Loader", "NeighborLoader", "ServerError", "Store", "ingest", "load_run",
+    "open",
 ]
 __version__ = "0.1.0"
 
@@ -40,3 +41,13 @@ def load_run(store: str | os.PathLike[str], run: str) -> Any:
     from .run import load_run as load
 
     return load(store, run)
+
+
+def __getattr__(name: str) -> Any:
+    """The loaders with PyG's arguments, which are imported when they are asked for, since PyG
+    takes seconds."""
+    if name in ("HGTLoader", "LinkNeighborLoader", "NeighborLoader"):
+        from . import loaders
+
+        return getattr(loaders, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,6 +40,11 @@ class Connection:
     def closed(self) -> bool:
         return self._wire.closed
 
+    @property
+    def lent(self) -> int:
+        """The number of its batches that are in use."""
+        return self._arenas.lent
+
     def take_done(self) -> list[int]:
         """The arenas of batches that nobody has any more."""
         return self._arenas.take_done()

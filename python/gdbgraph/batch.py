@@ -34,6 +34,8 @@ class Arenas:
         self._maps: dict[int, mmap.mmap] = {}
         self._done: deque[int] = deque()
         self._give_back = give_back
+        #: The number of batches that are in use.
+        self.lent = 0
         self._interrupted = False  # Ctrl-C came while an arena was given back
 
     def arrays(self, body: dict[str, Any], file: int) -> dict[str, np.ndarray]:
@@ -48,12 +50,14 @@ class Arenas:
             if file >= 0:
                 os.close(file)
         lease = np.frombuffer(self._maps[body["arena"]], dtype=np.uint8).view(_Lease)
+        self.lent += 1
         weakref.finalize(lease, self._over, body["arena"]).atexit = False
         return {a["name"]: _array(lease, a) for a in body["arrays"]}
 
     def _over(self, arena: int) -> None:
         """Gives an arena back that is no longer used. It is called wherever the last reference
         goes, in the middle of a request too."""
+        self.lent -= 1
         try:
             given = self._give_back([arena])
         except KeyboardInterrupt:  # nothing that is raised here reaches anybody
@@ -130,6 +134,8 @@ class Batch:
     edge_label_type: Any = None
     #: The numbers of the edges of the split, int64.
     input_id: Any = None
+    #: (E,) int64: the place of each edge in the list of its target, where it was asked for.
+    edge_place: Any = None
 
     def hop(self, k: int) -> tuple[Any, Any]:
         """Hop k, from 0, as compressed columns: ``(indptr, indices)``.
@@ -161,5 +167,5 @@ def batch_of(body: dict[str, Any], arrays: dict[str, np.ndarray]) -> Batch:
         indptr=arrays["indptr"], y=arrays.get("y"), edge_type=arrays.get("edge_type"),
         edge_weight=arrays.get("edge_weight"), batch_size=body["seeds"],
         num_sampled_nodes=body["hop_nodes"], num_sampled_edges=body["hop_edges"] or [],
-        epoch=body["epoch"], index=body["index"],
+        epoch=body["epoch"], index=body["index"], edge_place=arrays.get("edge_place"),
     )

@@ -44,7 +44,7 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 			return w, err
 		},
 		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
-			return s.samplerOf(t, c.Fanout, c.Seed)
+			return s.samplerOf(t, s.Extras, c.Fanout, c.Seed)
 		},
 		Order: c.order, PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
 		FirstEpoch: c.firstEpoch(),
@@ -67,7 +67,7 @@ func (c *Config) firstEpoch() uint64 {
 func (s *Source) samplers(t topology.Reader, fanout []int, seed uint64,
 	workers int) (*sample.Samplers, error) {
 	return sample.NewSamplers(workers, func() (*sample.Sampler, error) {
-		return s.samplerOf(t, fanout, seed)
+		return s.samplerOf(t, s.Extras, fanout, seed)
 	})
 }
 

@@ -235,13 +235,20 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 
 // Sampler returns a new sampler of the topology. It ignores fanout if there are layer sizes.
 func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
-	return s.samplerOf(s.Topology, fanout, seed)
+	return s.samplerOf(s.Topology, s.Extras, fanout, seed)
 }
 
-func (s *Source) samplerOf(t topology.Reader, fanout []int, seed uint64) (*sample.Sampler, error) {
+// PlacedSampler returns a sampler as Sampler does, whose batches also have the places of edges.
+func (s *Source) PlacedSampler(fanout []int, seed uint64) (*sample.Sampler, error) {
+	x := s.Extras
+	x.Places = true
+	return s.samplerOf(s.Topology, x, fanout, seed)
+}
+
+func (s *Source) samplerOf(t topology.Reader, x sample.Extras, fanout []int, seed uint64) (
+	*sample.Sampler, error) {
 	c := sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
-		ByRelation: s.ByRelation,
-		Extras:     s.Extras, Seeding: s.Seeding, Budget: s.Budget}
+		ByRelation: s.ByRelation, Extras: x, Seeding: s.Seeding, Budget: s.Budget}
 	if b, ok := t.(*partbuffer.Buffer); ok {
 		c.Last = b.Inner()
 	}

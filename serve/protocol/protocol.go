@@ -117,6 +117,8 @@ type Open struct {
 	// other processes that were forked. With Own, the clients get all batches of an epoch, even if
 	// the last round has too few for all clients.
 	Own string `json:"own"`
+	// Places asks for where edges stand in the lists of their nodes, in batches around seeds.
+	Places bool `json:"places"`
 }
 
 // Opened describes the loader that was opened.

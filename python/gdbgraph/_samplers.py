@@ -1,0 +1,229 @@
+"""Samplers in the place of those of PyTorch Geometric: over lists in memory, and over a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+import torch_geometric.typing
+from torch_geometric.sampler import (
+    BaseSampler,
+    EdgeSamplerInput,
+    HeteroSamplerOutput,
+    NegativeSampling,
+    NodeSamplerInput,
+    SamplerOutput,
+)
+from torch_geometric.sampler import NeighborSampler as OfPyG
+from torch_geometric.sampler.base import SubgraphType
+from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
+from torch_geometric.sampler.utils import to_hetero_csc
+
+from ._around import Around, Asked
+from ._neighbors import Drawing, Graph, Lists, Sample, sample_by_budget
+
+
+def generator() -> np.random.Generator:
+    """Random numbers that ``torch.manual_seed`` decides, in workers of a DataLoader too."""
+    return np.random.default_rng(int(torch.randint(2**63 - 1, ())))
+
+
+def _numpy(values: Any) -> np.ndarray:
+    return values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+
+
+class NeighborSampler(OfPyG):  # type: ignore[misc]
+    """PyG's sampler of a Data, a HeteroData or of stores, which draws with numpy. It needs neither
+    pyg-lib nor torch-sparse; lists take 16 bytes an edge in this process."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        with mock.patch.multiple(  # PyG asks these whether there is something that samples
+                torch_geometric.typing, create=True, WITH_PYG_LIB=True,
+                WITH_EDGE_TIME_NEIGHBOR_SAMPLE=True, WITH_WEIGHTED_NEIGHBOR_SAMPLE=True):
+            super().__init__(*args, **options)
+        if not self.is_temporal and self.disjoint and self.subgraph_type == SubgraphType.induced:
+            raise ValueError("'disjoint' sampling is not supported with subgraph_type='induced'")
+        self._graph: Graph | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_graph": None}
+
+    @property
+    def graph(self) -> Graph:
+        """The lists as arrays."""
+        if self._graph is None:
+            self._graph = self._hetero_graph() if self.is_hetero else self._plain_graph()
+        return self._graph
+
+    def _plain_graph(self) -> Graph:
+        lists = _lists(None, None, self.colptr, self.row, self.edge_time, self.edge_weight)
+        return Graph({None: lists}, {None: len(self.colptr) - 1})
+
+    def _hetero_graph(self) -> Graph:
+        lists = {}
+        for kind in self.edge_types:
+            name = self.to_rel_type[kind]
+            source, _, target = kind
+            lists[kind] = _lists(source, target, self.colptr_dict[name], self.row_dict[name],
+                                 (self.edge_time or {}).get(name),
+                                 (self.edge_weight or {}).get(name))
+        return Graph(lists, self.num_nodes)
+
+    def _how(self) -> Drawing:
+        times = self.node_time if self.is_hetero else {None: self.node_time}
+        return Drawing(self.replace, self.disjoint, self.temporal_strategy == "last",
+                       {k: _numpy(t) for k, t in (times or {}).items() if t is not None})
+
+    def _sample(self, seed: Any, seed_time: Any = None, **_: Any) -> Any:
+        graph, hetero = self.graph, isinstance(seed, dict)
+        seeds = {k: _numpy(v).astype(np.int64)
+                 for k, v in (seed if hetero else {None: seed}).items()}
+        times = seed_time if hetero or seed_time is None else {None: seed_time}
+        if times is not None:
+            times = {k: _numpy(v) for k, v in times.items() if v is not None}
+        values = (self.num_neighbors.get_mapped_values(self.edge_types) if hetero
+                  else self.num_neighbors.get_mapped_values())
+        fanout = values if hetero else {None: values}
+        if hetero:  # by the names that PyG has for lists, or by types
+            fanout = {kind: fanout.get(self.to_rel_type[kind], fanout.get(kind, ()))
+                      for kind in self.edge_types}
+        drawn = graph.sample(seeds, fanout, self._how(), times, generator())
+        if self.subgraph_type == SubgraphType.induced:
+            graph.induced(drawn)
+            drawn.hop_edges = {}
+        if getattr(self, "sample_direction", "forward") == "backward":
+            self._turn(drawn, hetero)
+        return _hetero_output(drawn) if hetero else _plain_output(drawn, self.row.dtype)
+
+
+    def _turn(self, drawn: Sample, hetero: bool) -> None:
+        """Turns the edges of lists of out-neighbors."""
+        drawn.row, drawn.col = drawn.col, drawn.row
+        if hetero:
+            back = self.to_restored_edge_type
+            drawn.row, drawn.col, drawn.edge, drawn.hop_edges = (
+                {back[k]: v for k, v in values.items()}
+                for values in (drawn.row, drawn.col, drawn.edge, drawn.hop_edges))
+
+
+def _lists(source: Any, target: Any, starts: Any, row: Any, time: Any, weight: Any) -> Lists:
+    return Lists(source, target, _numpy(starts).astype(np.int64, copy=False), _numpy(row),
+                 None if time is None else _numpy(time),
+                 None if weight is None else _numpy(weight).astype(np.float64))
+
+
+def _plain_output(drawn: Sample, dtype: Any) -> SamplerOutput:
+    def tensor(values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(values).to(dtype)
+
+    return SamplerOutput(
+        node=tensor(drawn.nodes[None]), row=tensor(drawn.row[None]), col=tensor(drawn.col[None]),
+        edge=tensor(drawn.edge[None]),
+        batch=None if drawn.batch is None else tensor(drawn.batch[None]),
+        num_sampled_nodes=drawn.hop_nodes[None], num_sampled_edges=drawn.hop_edges.get(None))
+
+
+def _hetero_output(drawn: Sample) -> HeteroSamplerOutput:
+    def tensors(values: Mapping[Any, np.ndarray]) -> dict[Any, torch.Tensor]:
+        return {k: torch.from_numpy(v) for k, v in values.items()}
+
+    return HeteroSamplerOutput(
+        node=tensors(drawn.nodes), row=tensors(drawn.row), col=tensors(drawn.col),
+        edge=tensors(drawn.edge), batch=None if drawn.batch is None else tensors(drawn.batch),
+        num_sampled_nodes=drawn.hop_nodes, num_sampled_edges=drawn.hop_edges or None)
+
+
+class HGTSampler(BaseSampler):  # type: ignore[misc]
+    """PyG's sampler of a number of nodes of each type, without torch-sparse."""
+
+    def __init__(self, data: Any, num_samples: Sequence[int] | Mapping[str, Sequence[int]],
+                 is_sorted: bool = False, share_memory: bool = False) -> None:
+        from torch_geometric.data import HeteroData
+
+        if not isinstance(data, HeteroData):
+            raise NotImplementedError(f"HGTSampler is for a HeteroData, not a {type(data)}")
+        node_types, self.edge_types = data.metadata()
+        self.num_samples = (dict(num_samples) if isinstance(num_samples, Mapping)
+                            else dict.fromkeys(node_types, num_samples))
+        starts, rows, self._perm = to_hetero_csc(data, device="cpu", share_memory=share_memory,
+                                                 is_sorted=is_sorted)
+        self._graph = Graph({k: _lists(k[0], k[2], starts[k], rows[k], None, None)
+                             for k in self.edge_types},
+                            {k: data[k].num_nodes for k in node_types})
+
+    def sample_from_nodes(self, inputs: NodeSamplerInput) -> HeteroSamplerOutput:
+        """The nodes that are drawn around nodes of a type, and all edges between them."""
+        out = _hetero_output(sample_by_budget(
+            self._graph, inputs.input_type, _numpy(inputs.node).astype(np.int64),
+            self.num_samples, generator()))
+        out.metadata = (inputs.input_id, inputs.time)
+        return out
+
+    def sample_from_edges(self, inputs: EdgeSamplerInput,
+                          neg_sampling: NegativeSampling | None = None) -> HeteroSamplerOutput:
+        """It is for nodes, as in PyG."""
+        raise NotImplementedError("HGTSampler draws around nodes; LinkNeighborLoader is for edges")
+
+    @property
+    def edge_permutation(self) -> Any:
+        """The numbers of the entries of lists in edge_index."""
+        return self._perm
+
+
+@dataclass
+class Pending:
+    """A sample that the server was asked for; metadata are PyG's, of what it is about."""
+
+    asked: Asked
+    metadata: Any = None
+
+
+class StoreSampler(BaseSampler):  # type: ignore[misc]
+    """Samples that the server of a store draws, with the rows of its features."""
+
+    def __init__(self, around: Around, bidirectional: bool = False) -> None:
+        self.around, self.bidirectional = around, bidirectional
+
+    def sample_from_nodes(self, inputs: NodeSamplerInput) -> SamplerOutput:
+        """The neighborhood of nodes."""
+        return self.receive(self.ask_nodes(inputs))
+
+    def sample_from_edges(self, inputs: EdgeSamplerInput,
+                          neg_sampling: NegativeSampling | None = None) -> SamplerOutput:
+        """The neighborhood of the ends of edges, and of those that are drawn as negatives."""
+        return self.receive(self.ask_edges(inputs, neg_sampling))
+
+    def ask_nodes(self, inputs: NodeSamplerInput) -> Pending:
+        """Asks for what ``sample_from_nodes`` gives."""
+        return node_sample(inputs, self._ask)
+
+    def ask_edges(self, inputs: EdgeSamplerInput,
+                  neg_sampling: NegativeSampling | None = None) -> Pending:
+        """Asks for what ``sample_from_edges`` gives."""
+        return edge_sample(inputs, self._ask, self.around.num_nodes, False, None, neg_sampling)
+
+    def _ask(self, seed: torch.Tensor, _: Any = None) -> Pending:
+        return Pending(self.around.ask(_numpy(seed), int(torch.randint(2**62, ()))))
+
+    def receive(self, pending: Pending) -> SamplerOutput:
+        """Receives a sample that was asked for; its field ``served`` is the batch of the server."""
+        batch = self.around.receive(pending.asked)
+        row, col = torch.from_numpy(batch.edge_index)
+        out = SamplerOutput(
+            node=torch.from_numpy(batch.n_id), row=row, col=col,
+            edge=None if batch.e_id is None else torch.from_numpy(batch.e_id), batch=None,
+            num_sampled_nodes=list(batch.num_sampled_nodes),
+            num_sampled_edges=list(batch.num_sampled_edges), metadata=pending.metadata)
+        if self.bidirectional:
+            out = out.to_bidirectional(keep_orig_edges=False)
+        out.served = batch
+        return out
+
+    @property
+    def edge_permutation(self) -> None:
+        """Edges have their numbers in edge_index already."""
+        return None

@@ -1,0 +1,332 @@
+"""The loaders with PyG's arguments."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gdbgraph
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric", minversion="2.5")
+from torch_geometric.data import Data, HeteroData  # noqa: E402
+
+from gdbgraph import _put  # noqa: E402
+from gdbgraph._neighbors import Drawing, Graph, Lists, _floyd, sample_by_budget  # noqa: E402
+from gdbgraph.loaders import HGTLoader, LinkNeighborLoader, NeighborLoader  # noqa: E402
+
+NODES, EDGES = 300, 2400
+
+
+@pytest.fixture(autouse=True)
+def nothing_put(nothing_left):
+    """What was put goes with its loaders, which refer to themselves."""
+    yield
+    _put._puts.clear()
+    gc.collect()
+
+
+@pytest.fixture
+def data():
+    """A Data with attributes that say which row they are of."""
+    torch.manual_seed(3)
+    made = Data(x=torch.randn(NODES, 5), edge_index=torch.randint(0, NODES, (2, EDGES)),
+                edge_attr=torch.arange(EDGES), y=torch.arange(NODES), name="a")
+    made.edge_index[:, 7] = made.edge_index[:, 5]  # one that is there twice
+    return made
+
+
+def check(data, batch, seeds) -> None:
+    """A batch has what its nodes and edges have."""
+    assert batch.n_id[: batch.batch_size].tolist() == seeds.tolist()
+    assert torch.equal(batch.x, data.x[batch.n_id]) and torch.equal(batch.y, batch.n_id)
+    assert torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
+    assert torch.equal(batch.edge_attr, batch.e_id) and batch.name == "a"
+    assert sum(batch.num_sampled_nodes) == batch.num_nodes == len(batch.n_id)
+    assert sum(batch.num_sampled_edges) == batch.num_edges
+    assert batch.num_sampled_nodes[0] == batch.batch_size and "num_nodes" not in batch
+
+
+def edges(batch) -> list[tuple[int, int]]:
+    return sorted(zip(*batch.n_id[batch.edge_index].tolist()))
+
+
+def test_batches_are_pygs(data) -> None:
+    mask = torch.arange(NODES) % 3 == 0
+    loader = NeighborLoader(data, [4, 3], mask, batch_size=30)
+    ids = mask.nonzero().view(-1)
+    assert loader._server is not None and len(loader) == 4 and str(loader) == "NeighborLoader()"
+    for i, batch in enumerate(loader):
+        seeds = ids[30 * i : 30 * i + 30]
+        check(data, batch, seeds)
+        assert batch.input_id.tolist() == seeds.tolist()
+        assert int(torch.bincount(batch.edge_index[1]).max()) <= 4
+        assert len(set(batch.e_id.tolist())) == batch.num_edges
+    given = NeighborLoader(data, [4], ids.flip(0), batch_size=30, drop_last=True, shuffle=True)
+    seen = torch.cat([b.input_id for b in given])
+    assert len(given) == 3 and len(set(seen.tolist())) == 90
+    assert not torch.equal(seen, torch.arange(90))
+    check(data, given([1, 0]), ids.flip(0)[[1, 0]])
+
+
+def test_draws_follow_the_seed_of_torch(data) -> None:
+    drawn = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        loader = NeighborLoader(data, [2, 2], batch_size=50, shuffle=True)
+        drawn.append([(b.n_id.tolist(), b.e_id.tolist()) for b in loader])
+    assert drawn[0] == drawn[1] != drawn[2]
+    again = [(b.n_id.tolist(), b.e_id.tolist()) for b in loader]
+    assert again != drawn[2] and len(again) == 6
+
+
+@pytest.mark.parametrize("kind", ["directional", "bidirectional"])
+def test_server_draws_as_this_process_does(data, kind) -> None:
+    """With whole lists both have the same nodes and edges in each hop."""
+    seeds = torch.tensor([5, 17, 200, 17])
+    served = NeighborLoader(data, [-1, -1], seeds, batch_size=4, subgraph_type=kind)
+    plain = NeighborLoader(data, [-1, -1], seeds, batch_size=4, subgraph_type=kind,
+                           transform_sampler_output=lambda out: out)
+    assert served._server is not None and plain._server is None
+    a, b = next(iter(served)), next(iter(plain))
+    assert a.n_id[:4].tolist() == b.n_id[:4].tolist() == [5, 17, 200, 17]
+    assert sorted(a.n_id.tolist()) == sorted(b.n_id.tolist()) and edges(a) == edges(b)
+    if kind == "directional":
+        assert a.num_sampled_nodes == b.num_sampled_nodes
+        assert a.num_sampled_edges == b.num_sampled_edges
+    assert torch.equal(a.x, data.x[a.n_id]) and torch.equal(b.x, data.x[b.n_id])
+    if kind == "directional":
+        assert torch.equal(a.n_id[a.edge_index], data.edge_index[:, a.e_id])
+        assert sorted(a.e_id.tolist()) == sorted(b.e_id.tolist())
+        hop = a.edge_index[1, : a.num_sampled_edges[0]]
+        assert (hop == 1).sum() == (hop == 3).sum() > 0  # the seed that is there twice
+
+
+def test_batches_may_be_kept(data) -> None:
+    loader = NeighborLoader(data, [3], batch_size=10)
+    kept = [(b, b.n_id.tolist()) for b in loader]
+    assert len(kept) == 30
+    for i, (batch, ids) in enumerate(kept):
+        assert batch.n_id.tolist() == ids
+        check(data, batch, torch.arange(10 * i, 10 * i + 10))
+    for a, b in zip(loader, loader):  # two iterations at a time
+        assert a.input_id.tolist() == b.input_id.tolist()
+    begun = iter(loader)
+    next(begun)
+    del begun  # what was asked for ahead is dropped
+    assert len(list(loader)) == 30
+
+
+def test_arguments_that_change_nothing(data) -> None:
+    with pytest.warns(UserWarning, match="num_workers=2, persistent_workers=True: no workers"):
+        loader = NeighborLoader(data, [3], batch_size=100, num_workers=2, persistent_workers=True,
+                                transform=lambda b: b.num_nodes)
+    assert loader.num_workers == 0 and all(isinstance(n, int) for n in loader)
+    with pytest.raises(ValueError, match="root: what is asked for is drawn in this process"):
+        NeighborLoader(data, [3], disjoint=True, root="somewhere")
+    with pytest.raises(ValueError, match="conflicting 'input_time'"):
+        NeighborLoader(data, [3], input_time=torch.arange(NODES))
+
+
+def test_a_data_is_put_once(data, tmp_path) -> None:
+    one, two = (NeighborLoader(data, [3], batch_size=10) for _ in range(2))
+    assert one._server.around.store is two._server.around.store
+    data.x += 1
+    three = NeighborLoader(data, [3], batch_size=10)
+    assert three._server.around.store is not one._server.around.store
+    check(data, three([4]), torch.tensor([4]))
+    root = tmp_path / "kept"
+    for _ in range(2):
+        check(data, NeighborLoader(data, [3], root=root)([4]), torch.tensor([4]))
+        written = (root / "graph.gdb" / "catalog").stat().st_mtime_ns
+        _put._puts.clear()
+    assert written == (root / "graph.gdb" / "catalog").stat().st_mtime_ns
+    data.x -= 1
+    with pytest.raises(ValueError, match="store of another graph"):
+        NeighborLoader(data, [3], root=root)
+
+
+def test_the_store_goes_with_the_process(tmp_path) -> None:
+    program = """
+import torch
+from torch_geometric.data import Data
+from gdbgraph import NeighborLoader
+loader = NeighborLoader(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3), [2],
+                        batch_size=3)
+print(next(iter(loader)).n_id.tolist())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.stdout == "[0, 1, 2]\n", done.stderr
+    assert "gdbgraph: the graph is in " in done.stderr
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith("gdbgraph-") and
+                (p / "graph.gdb").exists()]
+
+
+def test_over_a_store(store_path, arrays) -> None:
+    with gdbgraph.open(store_path, threads=1) as store:
+        loader = NeighborLoader(store, [4, 3], torch.arange(20, 80), batch_size=20)
+        for i, batch in enumerate(loader):
+            ids = batch.n_id.numpy()
+            assert ids[:20].tolist() == list(range(20 + 20 * i, 40 + 20 * i))
+            np.testing.assert_array_equal(batch.x.numpy(), arrays["features"][ids])
+            np.testing.assert_array_equal(batch.y.numpy(), arrays["labels"][ids[:20]])
+            known = set(zip(*arrays["edges"].tolist()))
+            assert set(zip(*batch.n_id[batch.edge_index].tolist())) <= known
+        assert i == 2
+        with pytest.raises(ValueError, match="weight_attr: over a store"):
+            NeighborLoader(store, [4], torch.arange(3), weight_attr="w")
+        links = LinkNeighborLoader(store, [4], torch.tensor([[1, 2], [3, 4]]), batch_size=2,
+                                   neg_sampling_ratio=1)
+        batch = next(iter(links))
+        assert batch.n_id[batch.edge_label_index[:, :2]].tolist() == [[1, 2], [3, 4]]
+        assert batch.edge_label.tolist() == [1, 1, 0, 0]
+        links.close()
+        loader.close()
+
+
+@pytest.mark.parametrize("mode", [None, "binary", "triplet"])
+def test_links(data, mode) -> None:
+    loader = LinkNeighborLoader(data, [3, 2], batch_size=100, shuffle=True,
+                                neg_sampling=mode and {"mode": mode, "amount": 2})
+    assert loader._server is not None and len(loader) == 24
+    for batch in loader:
+        check(data, Data.from_dict({**batch.to_dict(), "batch_size": batch.num_sampled_nodes[0]}),
+              batch.n_id[: batch.num_sampled_nodes[0]])
+        wanted = data.edge_index[:, batch.input_id]
+        if mode == "triplet":
+            assert torch.equal(batch.n_id[batch.src_index], wanted[0])
+            assert torch.equal(batch.n_id[batch.dst_pos_index], wanted[1])
+            assert batch.dst_neg_index.shape == (100, 2)
+            continue
+        assert torch.equal(batch.n_id[batch.edge_label_index[:, :100]], wanted)
+        labels = [] if mode is None else [1.0] * 100 + [0.0] * 200
+        assert batch.get("edge_label") is None if mode is None else (
+            batch.edge_label.tolist() == labels)
+
+
+def lists(count: int, degree: int, **columns) -> Graph:
+    """count nodes with a list of degree nodes each."""
+    starts = np.arange(count + 1) * degree
+    row = np.tile(np.arange(degree), count)
+    of = {name: np.tile(values, count) for name, values in columns.items()}
+    return Graph({None: Lists(None, None, starts, row, **of)}, {None: max(count, degree)})
+
+
+def shares(graph: Graph, k: int, how: Drawing, limit: int | None = None) -> np.ndarray:
+    """How often each node is drawn for a list, in 2,000 lists."""
+    seeds = {None: np.arange(2000)}
+    times = None if limit is None else {None: np.full(2000, limit)}
+    out = graph.sample(seeds, {None: [k]}, how, times, np.random.default_rng(1))
+    assert (np.diff(out.col[None]) >= 0).all()
+    return np.bincount(graph.lists[None].row[out.edge[None]], minlength=8) / 2000
+
+
+def test_draws_in_this_process() -> None:
+    # Of 8 entries 3: each with 3/8, and all subsets of two of them as often. 2,000 lists leave a
+    # deviation of .011.
+    chosen = _floyd(np.full(20000, 5), 2, np.random.default_rng(1))
+    pairs = np.bincount(chosen[:, 0] * 5 + chosen[:, 1], minlength=25) / 20000
+    assert np.allclose(pairs[pairs > 0], 0.1, atol=0.01) and (pairs > 0).sum() == 10
+    assert np.allclose(shares(lists(2000, 8), 3, Drawing()), 3 / 8, atol=0.04)
+    twice = shares(lists(2000, 8), 3, Drawing(replace=True))
+    assert np.allclose(twice, 3 / 8, atol=0.06) and twice.sum() == 3
+    # Of weights 1, 2, 3, 0 one: by weight.
+    weight = np.array([1.0, 2, 3, 0])
+    for replace in (False, True):
+        got = shares(lists(2000, 4, weight=weight), 1, Drawing(replace=replace))
+        assert np.allclose(got[:4], weight / 6, atol=0.04) and got[3] == 0
+    # As of time 4 there are entries 0 to 4; the last two are 3 and 4.
+    timed = lists(2000, 8, time=np.arange(8))
+    got = shares(timed, 2, Drawing(disjoint=True), limit=4)
+    assert np.allclose(got[:5], 2 / 5, atol=0.04) and got[5:].sum() == 0
+    got = shares(timed, 2, Drawing(disjoint=True, last=True), limit=4)
+    assert got.tolist() == [0, 0, 0, 1, 1, 0, 0, 0]
+    with pytest.raises(ValueError, match="finite and not negative"):
+        shares(lists(2000, 4, weight=-weight), 1, Drawing())
+
+
+def test_disjoint_and_induced(data) -> None:
+    out = next(iter(NeighborLoader(data, [-1, -1], torch.tensor([5, 5, 9]), batch_size=3,
+                                   disjoint=True)))
+    of = [sorted(out.n_id[out.batch == k].tolist()) for k in range(3)]
+    alone = next(iter(NeighborLoader(data, [-1, -1], torch.tensor([5]))))
+    assert of[0] == of[1] == sorted(alone.n_id.tolist()) != of[2]
+    assert (out.batch[out.edge_index[0]] == out.batch[out.edge_index[1]]).all()
+    assert torch.equal(out.n_id[out.edge_index], data.edge_index[:, out.e_id])
+    out = next(iter(NeighborLoader(data, [3], torch.tensor([5, 9]), batch_size=2,
+                                   subgraph_type="induced")))
+    inside = torch.isin(data.edge_index, out.n_id).all(0)
+    assert sorted(out.e_id.tolist()) == inside.nonzero().view(-1).tolist()
+
+
+@pytest.fixture
+def shop():
+    """A HeteroData of users and items, with widths and columns of their own."""
+    torch.manual_seed(4)
+    made = HeteroData()
+    made["user"].x, made["item"].x = torch.randn(40, 3), torch.randn(60, 7)
+    made["user"].time, made["item"].time = torch.arange(40), torch.arange(60)
+    made["user", "buys", "item"].edge_index = torch.stack(
+        [torch.randint(0, 40, (400,)), torch.randint(0, 60, (400,))])
+    made["user", "buys", "item"].edge_attr = torch.arange(400)
+    made["item", "of", "user"].edge_index = torch.stack(
+        [torch.randint(0, 60, (300,)), torch.randint(0, 40, (300,))])
+    return made
+
+
+def test_types(shop) -> None:
+    fanout = {("user", "buys", "item"): [2, 0], ("item", "of", "user"): [3, 4]}
+    for i, out in enumerate(NeighborLoader(shop, fanout, ("item", torch.arange(10, 40)),
+                                           batch_size=10)):
+        assert out["item"].n_id[:10].tolist() == list(range(10 + 10 * i, 20 + 10 * i))
+        assert out["item"].batch_size == 10 and out["item"].x.shape[1] == 7
+        for kind in ("user", "item"):
+            assert torch.equal(out[kind].x, shop[kind].x[out[kind].n_id])
+        for kind in shop.edge_types:
+            ends = out[kind].edge_index
+            ids = torch.stack([out[kind[0]].n_id[ends[0]], out[kind[2]].n_id[ends[1]]])
+            assert torch.equal(ids, shop[kind].edge_index[:, out[kind].e_id])
+        assert out["user", "item"].num_sampled_edges[1] == 0
+        assert out["item", "user"].num_sampled_edges[0] == 0
+        assert int(torch.bincount(out["user", "item"].edge_index[1]).max()) == 2
+        assert torch.equal(out["user", "item"].edge_attr, out["user", "item"].e_id)
+
+
+def test_times_of_nodes(shop) -> None:
+    loader = NeighborLoader(shop, [-1, -1], "item", batch_size=6, time_attr="time")
+    for out in loader:
+        seed_time = out["item"].time[:6]
+        for kind in ("user", "item"):
+            assert (out[kind].time <= seed_time[out[kind].batch]).all()
+    links = LinkNeighborLoader(shop, [5], ("user", "buys", "item"), batch_size=8,
+                               edge_label_time=torch.arange(400), time_attr="time",
+                               neg_sampling="binary", drop_last=True)
+    out = next(iter(links))
+    assert int(out["user"].batch.max()) == 7 and out["user", "item"].edge_label.sum() == 8
+
+
+def test_hgt(shop) -> None:
+    out = next(iter(HGTLoader(shop, [4, 5], ("item", torch.arange(6)), batch_size=6)))
+    assert out["item"].batch_size == 6 and out["item"].n_id[:6].tolist() == list(range(6))
+    assert len(out["user"].n_id) == 9 and len(set(out["item"].n_id.tolist())) == 6 + 5
+    for kind in shop.edge_types:
+        index = shop[kind].edge_index
+        inside = torch.isin(index[0], out[kind[0]].n_id) & torch.isin(index[1], out[kind[2]].n_id)
+        assert sorted(out[kind].e_id.tolist()) == inside.nonzero().view(-1).tolist()
+
+
+def test_budgets() -> None:
+    """A node that three lists have is drawn nine times as often as one that one has."""
+    row = np.array([1, 1, 1, 2])
+    graph = Graph({0: Lists("a", "b", np.array([0, 1, 2, 4]), row)}, {"a": 3, "b": 3})
+    drawn = [sample_by_budget(graph, "b", np.arange(3), {"a": [1]}, np.random.default_rng(i))
+             .nodes["a"].tolist() for i in range(3000)]
+    # Budgets are 1 + 1 + 1/2 and 1/2.
+    assert abs(drawn.count([1]) / 3000 - 25 / 26) < 0.02
