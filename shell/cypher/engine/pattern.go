@@ -151,7 +151,10 @@ func (p *pattern) path(path *ast.Pattern, clause int) bool {
 	}
 	for i, r := range path.Rels {
 		next, ok := p.node(path.Nodes[i+1])
-		if !ok || r.Variable || at == next {
+		if !ok || r.Variable {
+			return false
+		}
+		if at == next && !p.itself(&next) {
 			return false
 		}
 		name := r.Name
@@ -174,6 +177,16 @@ func (p *pattern) path(path *ast.Pattern, clause int) bool {
 		at = next
 	}
 	return true
+}
+
+// itself adds a node that equals another, for a relationship of that with itself.
+func (p *pattern) itself(n *int) bool {
+	is, name := p.nodes[*n], hidden+"n"+strconv.Itoa(len(p.nodes))
+	p.byName[name] = len(p.nodes)
+	*n = len(p.nodes)
+	p.nodes = append(p.nodes, &node{name: name, at: is.at})
+	return p.condition(&ast.Compare{At: is.at, Ops: []string{"="},
+		Xs: []ast.Expr{&ast.Var{Name: is.name}, &ast.Var{Name: name}}})
 }
 
 // hidden is what names begin with that no statement can have.

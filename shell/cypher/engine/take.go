@@ -26,7 +26,6 @@ type Engine struct {
 // counted, and a Project after them that groups.
 func (e *Engine) Take(ctx context.Context, row *eval.Env, clauses []ast.Clause, at int,
 	rows float64) (*plain.Stage, error) {
-	var in *input
 	var matches []*ast.Match
 	for _, c := range clauses[at:] {
 		m, ok := c.(*ast.Match)
@@ -35,15 +34,24 @@ func (e *Engine) Take(ctx context.Context, row *eval.Env, clauses []ast.Clause, 
 		}
 		matches = append(matches, m)
 	}
-	if len(matches) > 0 && (at > 0 || matches[0].Optional) {
-		in = &input{vars: variables(clauses[:at]), wanted: names(clauses[at:]), estimate: rows}
+	before, clauses := clauses[:at], clauses[at:]
+	input := func() *input {
+		if len(matches) == 0 || at == 0 && !matches[0].Optional {
+			return nil
+		}
+		return &input{vars: variables(before), wanted: names(clauses), estimate: rows}
 	}
-	clauses = clauses[at:]
+	if len(matches) > 0 && len(clauses) > 1 {
+		if of := lengths(matches[0]); of != nil {
+			return e.takeLengths(ctx, row, clauses, of, input)
+		}
+	}
+	in := input()
 	for len(matches) > 0 && len(matches) < len(clauses) {
 		if in != nil && matches[0].Optional {
 			in.optional, matches = true, matches[:1]
 		}
-		f, err := e.take(ctx, row, clauses, matches, in)
+		f, err := e.take(ctx, row, clauses, matches, in, true)
 		if err == nil || !errors.Is(err, errFewer) && !errors.Is(err, errOuter) {
 			return f, err
 		}
@@ -55,9 +63,10 @@ func (e *Engine) Take(ctx context.Context, row *eval.Env, clauses []ast.Clause, 
 // errFewer says that the engine does not run the last of some clauses.
 var errFewer = errors.New("not for the engine")
 
-// take returns how some clauses are run, and those that follow them as far as rows are grouped.
+// take returns how some clauses are run and, if groups is set, those that follow them as far as
+// rows are grouped.
 func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
-	matches []*ast.Match, in *input) (*plain.Stage, error) {
+	matches []*ast.Match, in *input, groups bool) (*plain.Stage, error) {
 	p, ok := newPattern(matches, in, clauses[len(matches)])
 	if !ok {
 		return nil, errFewer
@@ -69,7 +78,10 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 	if ok {
 		rest = clauses[n : n+1]
 		g = newGrouping(last)
-		if len(g.calls) == 0 && !(last.Distinct && len(last.OrderBy) == 0) {
+		switch {
+		case !groups && len(g.calls) > 0:
+			g, last = nil, nil
+		case !groups, len(g.calls) == 0 && !(last.Distinct && len(last.OrderBy) == 0):
 			g = nil
 		}
 	}
