@@ -354,6 +354,9 @@ func (p *Program) ComputedWords(s *Sizes) (words int) {
 			words += s.Of(property.rows)
 		}
 	}
+	if p.looped { // columns of edges, with zeros for loops
+		words += p.columns * s.Of(Entries(List{}.WithLoops()))
+	}
 	return words
 }
 
