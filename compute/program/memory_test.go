@@ -56,8 +56,9 @@ func TestNothingIsOverwritten(t *testing.T) {
 	for name, m := range inputModels() {
 		models[name] = m
 	}
-	few := SizesOf(testBatch())
+	few, many := SizesOf(testBatch()), sizesByHand
 	few.Segments = []int{14, 5}
+	few.Items, many.Items = 4, 30
 	for name, m := range models {
 		places := Make(&Params{}, m, Options{Layers: 2, Features: testCols, Train: true}).Places()
 		for _, order := range orders(places) {
@@ -66,7 +67,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 				{Train: true, Half: true, HalfFeatures: true}} {
 				o.Layers, o.Features, o.Order = 2, testCols, order
 				p := Make(&Params{}, m, o)
-				for _, s := range []Sizes{few, sizesByHand} {
+				for _, s := range []Sizes{few, many} {
 					followStamps(t, fmt.Sprintf("%s, %+v", name, o), p, s)
 				}
 			}

@@ -78,6 +78,11 @@ func newBench(t testing.TB, m Model, o Options) *bench {
 		d.Weights = append(d.Weights, float32(0.2+draw.Float64()))
 		d.Types = append(d.Types, uint32(draw.Below(3)))
 	}
+	columns := rng.NewStream(6)
+	for range d.ReprMap {
+		d.Columns = append(d.Columns, float32(columns.Float64()), float32(columns.Float64())-1)
+	}
+	d.Ends = []uint32{0, 1, 2, 0, 1, 1, 2, 1} // of the 3 seeds
 	for range d.Nodes() {
 		d.WeightSums = append(d.WeightSums, float32(3*draw.Float64()))
 	}
@@ -239,6 +244,33 @@ var testModels = map[string]Model{
 		y = b.TypeHeadMul(y, b.Stack(at+"msg", parts, 6), b.SegmentTypes(), parts, 2)
 		return b.Pull(y, l.ToNodes(), Sum)
 	}),
+	"columns of edges": testPulled(func(b *Builder, h Value) Value {
+		at, l := fmt.Sprint("c", b.hop), b.Lists()
+		means := b.Pull(b.EdgeColumns(2, l), l.OfEntries(), Mean)
+		return b.Add(b.Pull(h, l, Sum), testDense(b, means, at, 6))
+	}),
+	"columns of edges with loops": testPulled(func(b *Builder, h Value) Value {
+		at, l := fmt.Sprint("c", b.hop), List{Hop: b.hop, Loops: true}
+		columns := b.EdgeColumns(2, l)
+		scores := b.Scores(testDense(b, h, at+"src", 3), testDense(b, b.Own(h), at+"dst", 3), l, 1)
+		scores = b.LeakyReLU(b.Add(scores, testDense(b, columns, at+"e", 3)), 0.2)
+		w := b.Softmax(scores, l)
+		edges := b.PullWeighted(columns, w, l.OfEntries(), 3, true)
+		return b.Add(b.PullWeighted(h, w, l, 3, false),
+			b.HeadMul(edges, b.Param(at+"w", 2, 6, Glorot), 3))
+	}),
+	"columns of edges by type": testPulled(func(b *Builder, h Value) Value {
+		at, l, parts := fmt.Sprint("c", b.hop), b.Lists(), []int{2, 2, 2}
+		means := b.Pull(b.EdgeColumns(2, l), l.ToSegments().OfEntries(), Mean)
+		return b.Add(b.Pull(h, l, Sum), b.SegmentMatMul(means, b.Stack(at, parts, 6), parts))
+	}),
+	"ends": func(b *Builder, x Value) Value {
+		h := testPulled(func(b *Builder, h Value) Value { return b.Pull(h, b.Lists(), Mean) })(b, x)
+		b.Next()
+		own := b.Pull(h, b.Lists().ToEnd(false), Sum)
+		both := b.PullWeighted(h, own, b.Lists().ToEnd(true), 3, false)
+		return testDense(b, b.Add(own, both), "edge", 2)
+	},
 	"attention":             testPulled(testAttention(false)),
 	"attention with loops":  testPulled(testAttention(true)),
 	"attention of features": attentionLayers,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gdb/compute/backend"
+	"gdb/internal/dense"
 )
 
 // eluLayers have an ELU and a ReLU, each between a bias and a dropout, before sums over lists.
@@ -101,6 +102,10 @@ func TestHalfELU(t *testing.T) {
 			h = b.Dropout(b.ELU(h), 0.4)
 			return b.Add(b.Scale(h, 2), testDense(b, h, "w", 24))
 		},
+		"added to": func(b *Builder, h Value) Value {
+			h = b.Dropout(b.ELU(h), 0.4)
+			return b.Add(h, testDense(b, h, "w", 24))
+		},
 		"read before the dropout": func(b *Builder, h Value) Value {
 			h = b.ELU(h)
 			return b.Add(testDense(b, b.Dropout(h, 0.4), "w", 24), testDense(b, h, "v", 24))
@@ -139,6 +144,24 @@ func TestSizes(t *testing.T) {
 	}
 	if want := []int{15, 5}; !slices.Equal(s.Entries, want) {
 		t.Errorf("entries %d, want %d", s.Entries, want)
+	}
+	if len(s.Segments) != 0 {
+		t.Errorf("%d segments of entries without types", s.Segments)
+	}
+	d.Types = make([]uint32, 15) // all of a type: a segment for each list with entries
+	if got, want := SizesOf(d).Segments, []int{6, 2}; !slices.Equal(got, want) {
+		t.Errorf("segments %d, want %d", got, want)
+	}
+	for e := range d.Types { // lists have up to 4 entries: all of another type
+		d.Types[e] = uint32(e) % 5
+	}
+	if got, want := SizesOf(d).Segments, []int{15, 5}; !slices.Equal(got, want) {
+		t.Errorf("segments %d, want %d", got, want)
+	}
+	none := SizesOf(&dense.Lists{NodeIDOffsets: []uint32{0, 0, 2, 3},
+		NbrOffsets: make([]uint32, 4)})
+	if want := []int{0, 0}; !slices.Equal(none.Segments, want) {
+		t.Errorf("segments %d of lists without entries, want %d", none.Segments, want)
 	}
 	for rows, want := range map[Rows]int{Fixed(9): 9, Nodes(1): 8, Entries(List{Hop: 1}): 5,
 		Entries(List{Hop: 1}.WithLoops()): 5 + 3, Entries(List{}.WithLoops()): 15 + 8} {
