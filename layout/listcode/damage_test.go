@@ -2,8 +2,10 @@ package listcode
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -339,5 +341,35 @@ func TestSpans(t *testing.T) {
 	// 88 is 22 times 4, in 5 bits.
 	if got, want := s.Bits(9, 16), 16+13+9*5; got != want {
 		t.Errorf("9 values take %d bits, want %d", got, want)
+	}
+}
+
+// TestDamageTells: an error of a list that is cut off says how many ids it has, and after how many
+// of its bits it ends.
+func TestDamageTells(t *testing.T) {
+	for name, x := range waysOf(t) {
+		b, ends := coded(x.c, x.list, x.list)
+		b = append(b, make([]byte, Slack)...)
+		from, told := ends[0], 0
+		for cut := from + countBits + longBits; cut < ends[1]; cut++ {
+			_, err := x.c.Parse(b, from, cut)
+			if err == nil {
+				break // entries are missing, which Decode tells
+			}
+			told++
+			want := fmt.Sprintf("coded list of %d ids", len(x.list))
+			after := cut - from
+			if strings.Contains(err.Error(), "cells") { // whose bits are told without the head's
+				after -= uint64(x.c.headBits(len(x.list)-1)) + wayBits
+			}
+			bits := fmt.Sprintf("ends after %d bits", after)
+			if !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), bits) {
+				t.Errorf("%s, after %d bits: error %q, want %q and %q", name, cut-from, err, want,
+					bits)
+			}
+		}
+		if told == 0 && len(x.list) > 1 {
+			t.Errorf("%s: no cut is told", name)
+		}
 	}
 }
