@@ -263,3 +263,43 @@ func TestNear(t *testing.T) {
 		}
 	}
 }
+
+// TestCountsAreNormalized: rows of features that are counts come divided by their sum, and others
+// as they are.
+func TestCountsAreNormalized(t *testing.T) {
+	g := layouttest.Random(5, 20, 60)
+	g.Dim, g.Features = 3, make([]float32, 20*3)
+	for i := range g.Features {
+		g.Features[i] = float32(i % 4)
+	}
+	for _, counts := range []bool{false, true} {
+		store := layouttest.Build(t, vfs.NewMem(), "s", g)
+		if counts {
+			store.Meta().Stats.CountFeatures = []string{store.Meta().Features[0].Name}
+		}
+		c := setting.DefaultLink("distmult")
+		c.Dim, c.Encoder, c.Fanout, c.EncoderInput = dim, "sage", "2", setting.EncoderFeatures
+		e, err := Open(t.Context(), store, devtest.Open(t, blockdev.Options{}),
+			Inputs{Settings: &c, Embeddings: make([]float32, 20*dim), Budget: mem.NewBudget(0),
+				Pool: kernel.NewPool(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v := range g.Nodes {
+			got, want := e.features.values[3*v:][:3], slices.Clone(g.Features[3*v:][:3])
+			if sum := want[0] + want[1] + want[2]; counts {
+				for j := range want {
+					want[j] /= sum
+				}
+			}
+			for j := range want {
+				if math.Abs(float64(got[j]-want[j])) > 1e-6 {
+					t.Errorf("counts %v: node %d has %v, want %v", counts, v, got, want)
+				}
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
