@@ -1,0 +1,110 @@
+"""One training script with PyG's loader or gdb's, in memory: seconds an epoch of each.
+
+    python bench/peers/pyg_script.py ARRAYS --loader pyg|gdb [--workers N] [--batches N] [--no-train]
+
+ARRAYS is a directory as `gdb bench gen rmat --dim 128` writes it. The script is the same but for the
+line that imports NeighborLoader. PyG samples with pyg-lib, else with torch-sparse; --sampler FILE
+is a library with the operator torch_sparse::neighbor_sample alone, where torch-sparse is not
+installed whole. --no-train receives batches only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch_geometric.typing
+from torch.nn.functional import cross_entropy
+from torch_geometric.data import Data
+from torch_geometric.nn import SAGEConv
+
+
+class SAGE(torch.nn.Module):
+    """Three layers, 256 wide."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__()
+        sizes = [width, 256, 256, classes]
+        self.convs = torch.nn.ModuleList(SAGEConv(a, b) for a, b in zip(sizes, sizes[1:]))
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        for conv in self.convs[:-1]:
+            x = conv(x, edge_index).relu()
+        return self.convs[-1](x, edge_index)
+
+
+def read(folder: Path) -> Data:
+    """The graph of a directory of arrays."""
+    def array(name: str) -> np.ndarray:
+        return np.load(folder / f"{name}.npy")
+
+    if (folder / "edges.npy").exists():
+        edges = array("edges")
+        edges = edges if edges.shape[0] == 2 else edges.T
+    else:
+        edges = np.stack([array("src"), array("dst")])
+    data = Data(x=torch.from_numpy(array("features").astype(np.float32)),
+                edge_index=torch.from_numpy(np.ascontiguousarray(edges).astype(np.int64)),
+                y=torch.from_numpy(array("labels").astype(np.int64)))
+    data.train_nodes = torch.from_numpy(array("train_idx").astype(np.int64))
+    return data
+
+
+def loader_of(args: argparse.Namespace) -> Any:
+    """The class of the loader."""
+    if args.loader == "gdb":
+        from gdbgraph import NeighborLoader
+    else:
+        if args.sampler:
+            torch.ops.load_library(args.sampler)
+            torch_geometric.typing.WITH_TORCH_SPARSE = True
+        from torch_geometric.loader import NeighborLoader
+    return NeighborLoader
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("arrays", type=Path)
+    parser.add_argument("--loader", choices=("pyg", "gdb"), required=True)
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--batches", type=int, default=0, help="of an epoch; 0 for all")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--fanout", type=int, nargs="+", default=[10, 10, 10])
+    parser.add_argument("--batch", type=int, default=1000)
+    parser.add_argument("--no-train", action="store_true")
+    parser.add_argument("--sampler", help="a library with torch_sparse::neighbor_sample")
+    args = parser.parse_args()
+    data = read(args.arrays)
+    nodes = data.train_nodes
+    del data.train_nodes
+    begun = time.perf_counter()
+    torch.manual_seed(1)
+    loader = loader_of(args)(data, args.fanout, nodes, batch_size=args.batch, shuffle=True,
+                             num_workers=args.workers)
+    made = time.perf_counter() - begun
+    model = SAGE(data.num_features, int(data.y.max()) + 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(args.epochs):
+        begun, edges, count = time.perf_counter(), 0, 0
+        for batch in loader:
+            if not args.no_train:
+                optimizer.zero_grad()
+                out = model(batch.x, batch.edge_index)[: batch.batch_size]
+                cross_entropy(out, batch.y[: batch.batch_size]).backward()
+                optimizer.step()
+            edges, count = edges + batch.num_edges, count + 1
+            if count == args.batches:
+                break
+        took = time.perf_counter() - begun
+        print(json.dumps({"loader": args.loader, "epoch": epoch, "batches": count,
+                          "seconds": round(took, 3), "ms_per_batch": round(1e3 * took / count, 2),
+                          "edges_per_batch": edges // count, "opened_s": round(made, 2)}))
+
+
+if __name__ == "__main__":
+    main()
