@@ -58,7 +58,7 @@ func (m *Meta) checkLevels() error {
 // BaseMeta describes the files in the store's own folder: the store without its levels.
 func (m *Meta) BaseMeta() *Meta {
 	base := *m
-	base.Manifest, base.Snapshot, base.Levels = 0, 0, nil
+	base.Manifest, base.Snapshot, base.Levels, base.Deleted = 0, 0, nil, ""
 	for _, l := range m.Levels {
 		base.Nodes -= l.Nodes
 	}

@@ -110,9 +110,9 @@ type Meta struct {
 	Base     string `json:",omitempty"`
 	// Levels are what commits added, the oldest first. Nodes, Edges, Splits, the counts of Labels,
 	// and Stats.SelfLoops and TypeCounts are of all levels; other Stats only count the base.
-	Levels []LevelMeta `json:",omitempty"`
-	// Below counts, in a level, the nodes that the store had before: node i is one of them if i is
-	// below it. Only the others have ids in the dictionary, and rows of features.
+	Levels  []LevelMeta `json:",omitempty"`
+	Deleted string      `json:",omitempty"` // the set of nodes without ids; "" for none
+	// Below counts, in a level, the nodes before it. These come first, without ids and rows.
 	Below uint64 `json:",omitempty"`
 }
 

@@ -315,7 +315,7 @@ func (s *Store) openHeld(names []uint64) error {
 		}
 	}
 	s.held = commits
-	s.addHeld(commits, bytes)
+	s.levels = append(s.levels, s.levelsOf(commits, bytes)...)
 	return nil
 }
 
@@ -330,10 +330,14 @@ func (c *Commit) bytes() (n int64) {
 	return n
 }
 
-// addHeld adds the levels of commits.
-func (s *Store) addHeld(commits []*Commit, bytes int64) {
+// LevelsOf returns the levels of a commit that follows the store, in memory.
+func (s *Store) LevelsOf(c *Commit) []*Level { return s.levelsOf([]*Commit{c}, c.bytes()) }
+
+// levelsOf returns the levels of commits, of which the store tells, or of one that follows it.
+func (s *Store) levelsOf(commits []*Commit, bytes int64) (levels []*Level) {
 	gone, added, removed := mergeCommits(commits)
 	last, first := commits[len(commits)-1], commits[0].Nodes
+	end := last.Nodes + last.New
 	level := func(e Edges, names []string, isGone bool) {
 		h := &Held{Edges: e, Names: names, Bytes: bytes}
 		for _, ends := range [][]NodeID{e.Src, e.Dst} {
@@ -345,8 +349,8 @@ func (s *Store) addHeld(commits []*Commit, bytes int64) {
 			of.Removed = removed
 		} else {
 			of.Bytes = bytes
-			of.Nodes = s.meta.Nodes - first
-			for v := first; v < s.meta.Nodes; v++ {
+			of.Nodes = end - first
+			for v := first; v < end; v++ {
 				h.Of = append(h.Of, uint32(v))
 			}
 		}
@@ -357,7 +361,7 @@ func (s *Store) addHeld(commits []*Commit, bytes int64) {
 		meta.Below = meta.Nodes - of.Nodes
 		l := &Level{Store: &Store{fs: s.fs, dir: s.dir, meta: &meta, catalog: s.catalog}, Of: of,
 			First: first, Held: h}
-		s.levels = append(s.levels, l)
+		levels = append(levels, l)
 	}
 	if gone.Len() > 0 {
 		level(gone, nil, true)
@@ -366,9 +370,10 @@ func (s *Store) addHeld(commits []*Commit, bytes int64) {
 	for _, c := range commits {
 		names = append(names, c.Names...)
 	}
-	if added.Len() > 0 || s.meta.Nodes > first {
+	if added.Len() > 0 || end > first {
 		level(added, names, false)
 	}
+	return levels
 }
 
 // mergeCommits returns what commits take away of what was there before all of them, how many
@@ -379,7 +384,7 @@ func mergeCommits(commits []*Commit) (gone, added Edges, removed uint64) {
 		removed += c.Removed
 		for k := range c.Gone.Src {
 			key := c.Gone.Key(k)
-			if _, is := last[key]; !is {
+			if _, is := last[key]; !is && uint64(max(key.Src, key.Dst)) < commits[0].Nodes {
 				gone.Append(&c.Gone, k)
 			}
 			last[key] = i

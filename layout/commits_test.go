@@ -64,8 +64,8 @@ func TestMergeCommits(t *testing.T) {
 		return e
 	}
 	gone, added, removed := mergeCommits([]*Commit{
-		{Added: edges(1, 2, 1, 2, 3, 4)},
-		{CommitHead: CommitHead{Removed: 3}, Gone: edges(1, 2, 7, 8), Added: edges(1, 2)},
+		{CommitHead: CommitHead{Nodes: 9}, Added: edges(1, 2, 1, 2, 3, 4, 3, 9)},
+		{CommitHead: CommitHead{Removed: 4}, Gone: edges(1, 2, 7, 8, 3, 9), Added: edges(1, 2)},
 		{CommitHead: CommitHead{Removed: 1}, Gone: edges(3, 4, 7, 8), Added: edges(7, 8)},
 	})
 	if want := edges(1, 2, 7, 8, 3, 4); !reflect.DeepEqual(gone, want) {

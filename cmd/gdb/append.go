@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
@@ -21,6 +23,7 @@ var appendFlags = []string{"format", "edges", "nodes", "labels", "split", "src-c
 func (a *app) appendCommand() *cobra.Command {
 	opt := &ingest.Options{}
 	var more ingestWords
+	var del live.Deletion
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "append STORE SRC...",
@@ -29,11 +32,19 @@ func (a *app) appendCommand() *cobra.Command {
 features, labels and splits. Files are read as gdb ingest reads them, and the
 store is as it was ingested, directed or not, with or without duplicates. What
 is added is durable when the command ends, and is read beside what was there;
-gdb compact writes both anew as one. See docs/live.md for what is not read so.`,
-		Example: `  gdb append shop.gdb --edges today.csv --nodes new.csv --label-col kind`,
+gdb compact writes both anew as one. See docs/live.md for what is not read so.
+
+--delete-edges and --delete-nodes delete what files name instead: edges by their
+ends and, if the file has them, type and time, all that are parallel too; nodes
+with all their edges. What a file names and the store lacks is counted.`,
+		Example: `  gdb append shop.gdb --edges today.csv --nodes new.csv --label-col kind
+  gdb append shop.gdb --delete-edges returned.csv --delete-nodes closed.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage(errors.New("append: no STORE: name the store and its sources"))
+			}
+			if del.Edges != "" || del.DeleteNodes != "" {
+				return a.delete(cmd, args, opt, &more, del, asJSON)
 			}
 			opt.Out = "-" // the options are checked as those of an ingest
 			if err := a.ingestOptions(opt, args[1:], &more, cmd.Flags()); err != nil {
@@ -48,6 +59,9 @@ gdb compact writes both anew as one. See docs/live.md for what is not read so.`,
 	for _, name := range appendFlags {
 		cmd.Flags().AddFlag(all.Lookup(name))
 	}
+	cmd.Flags().StringVar(&del.Edges, "delete-edges", "", "file of edges to delete")
+	cmd.Flags().StringVar(&del.DeleteNodes, "delete-nodes", "",
+		"text file with an id a line: nodes to delete, with\nall their edges")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cli.OnlyOnce(cmd.Flags())
 	return cmd
@@ -71,5 +85,58 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 	w := &cli.Lines{W: a.Out}
 	w.Printf("%s: snapshot %d adds %s nodes and %s edges, %s\n", dir, level.Snapshot,
 		cli.Count(level.Nodes), cli.Count(level.Edges), mem.FormatSize(level.Bytes))
+	return w.Err
+}
+
+// deleteFlags say how a file of edges to delete is read.
+var deleteFlags = []string{"format", "src-col", "dst-col", "rel-col", "weight-col", "time-col",
+	"na", "delim", "comment", "header", "delete-edges", "delete-nodes", "json"}
+
+func (a *app) delete(cmd *cobra.Command, args []string, opt *ingest.Options, more *ingestWords,
+	del live.Deletion, asJSON bool) error {
+	if len(args) > 1 {
+		return cli.Usage(errors.New("append: --delete-edges and --delete-nodes name what they " +
+			"read: add other sources by a command of their own"))
+	}
+	var err error
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && !slices.Contains(deleteFlags, f.Name) {
+			err = cli.Usage(fmt.Errorf("append: --%s does not go with --delete-edges or "+
+				"--delete-nodes", f.Name))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	edges := del.Edges
+	del.Options = *opt
+	del.Edges, del.Out = edges, "-"
+	if edges != "" {
+		if err := a.ingestOptions(&del.Options, nil, more, cmd.Flags()); err != nil {
+			return err
+		}
+	}
+	del.Out, del.Found, del.BlockBytes, del.Memory = "", nil, 0, a.Memory
+	bar := a.Progress()
+	del.Progress = bar.Update
+	done, err := live.Delete(cmd.Context(), a.FS, args[0], del)
+	bar.Finish()
+	switch {
+	case errors.Is(err, live.ErrUsage):
+		return cli.Usage(err)
+	case err != nil:
+		return err
+	case asJSON:
+		return a.printFields(done)
+	}
+	w := &cli.Lines{W: a.Out}
+	if !a.Quiet {
+		w.Printf("%s: snapshot %d is without %s nodes and %s edges\n", args[0], done.Snapshot,
+			cli.Count(done.Nodes), cli.Count(done.Edges))
+	}
+	if n := done.LostNodes + done.LostEdges; n > 0 {
+		a.Note(fmt.Sprintf("%s of what the files name is not there: %s nodes and %s edges",
+			cli.Count(n), cli.Count(done.LostNodes), cli.Count(done.LostEdges)))
+	}
 	return w.Err
 }

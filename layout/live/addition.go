@@ -17,6 +17,7 @@ import (
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
+	"gdb/layout/nodeids"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
 
@@ -175,6 +176,8 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 			case err == nil && used.Contains(u):
 				pairs = append(pairs, uint64(to)<<32|uint64(u))
 			case err == nil:
+			case errors.Is(err, nodeids.ErrDeleted):
+				return input.Usage("node %s was deleted: its id is not given again", name)
 			case errors.Is(err, kv.ErrNotFound):
 				if err := d.checkNew(name, u, lacks); err != nil {
 					return err

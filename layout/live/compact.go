@@ -46,6 +46,7 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 			*m = *made
 			m.Snapshot, m.Manifest, m.Base = was.Snapshot, was.Manifest, path
 			m.Created, m.CreatedBy, m.Splits = was.Created, was.CreatedBy, was.Splits
+			m.Deleted = was.Deleted
 			meta = m
 			return nil, nil
 		})

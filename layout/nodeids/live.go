@@ -10,6 +10,8 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // live is the dictionary of a store that was appended to: that of the base, and one for each level,
@@ -18,19 +20,34 @@ import (
 type live struct {
 	parts []ids.Dictionary
 	ends  []uint64 // parts[i] has the nodes before ends[i]
+
+	deleted *roaring.Bitmap // nodes to which no id leads; nil for none
 }
+
+// ErrDeleted is wrapped, beside kv.ErrNotFound, by the error of an id whose node was deleted.
+var ErrDeleted = errors.New("the node was deleted")
 
 // openLive opens the dictionaries of a store with levels. If ids are dense, no level has one.
 func openLive(ctx context.Context, s *layout.Store, dev blockdev.Device, budget *mem.Budget) (
 	ids.Dictionary, error) {
-	if m := s.Meta(); m.IDs.Kind == kv.IDsDense {
-		return ids.Open(ctx, dev, s.FS(), s.Dir(), m)
+	m := s.Meta()
+	d := &live{}
+	if m.Deleted != "" {
+		var err error
+		if d.deleted, err = s.Catalog().Set(ctx, m.Deleted); err != nil {
+			return nil, err
+		}
+	}
+	if m.IDs.Kind == kv.IDsDense {
+		rows, err := ids.Open(ctx, dev, s.FS(), s.Dir(), m)
+		d.parts, d.ends = []ids.Dictionary{rows}, []uint64{m.Nodes}
+		return d, err
 	}
 	base, err := Open(ctx, s.Base(), dev, budget)
 	if err != nil {
 		return nil, err
 	}
-	d := &live{parts: []ids.Dictionary{base}, ends: []uint64{s.Base().Meta().Nodes}}
+	d.parts, d.ends = []ids.Dictionary{base}, []uint64{s.Base().Meta().Nodes}
 	for _, l := range s.Levels() {
 		if l.Of.Nodes == 0 {
 			continue
@@ -95,9 +112,14 @@ func (d *live) first(part int) uint64 {
 func (d *live) Internal(ctx context.Context, external string) (kv.NodeID, error) {
 	for i, part := range d.parts {
 		v, err := part.Internal(ctx, external)
-		if !errors.Is(err, kv.ErrNotFound) {
-			return v + kv.NodeID(d.first(i)), err
+		if errors.Is(err, kv.ErrNotFound) {
+			continue
 		}
+		v += kv.NodeID(d.first(i))
+		if err == nil && d.deleted != nil && d.deleted.Contains(uint32(v)) {
+			return 0, fmt.Errorf("%w: %w", notFound(external), ErrDeleted)
+		}
+		return v, err
 	}
 	return 0, notFound(external)
 }

@@ -23,7 +23,7 @@ import (
 // none. The caller calls Close.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, budget *mem.Budget) (
 	ids.Dictionary, error) {
-	if len(s.Levels()) > 0 {
+	if len(s.Levels()) > 0 || s.Meta().Deleted != "" {
 		return openLive(ctx, s, dev, budget)
 	}
 	s = s.Base()

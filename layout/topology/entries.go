@@ -27,18 +27,24 @@ func (e *entries) allocate(m *kv.Meta, lists int, n int64, weights, levels bool,
 	hold func(bytes int64) []byte) {
 	e.starts = mem.View[uint64](hold(int64(lists+1) * 8))
 	e.nbrs = mem.View[layout.NodeID](hold(n * listfile.IDBytes))
-	if len(m.EdgeTypes) > 0 {
-		e.types = mem.View[uint16](hold(n * listfile.TypeBytes))
-	}
-	if weights {
-		e.weights = mem.View[float32](hold(n * listfile.WeightBytes))
-	}
-	if m.Timestamped {
-		e.times = mem.View[int64](hold(n * listfile.TimeBytes))
-	}
+	e.types = attribute[uint16](len(m.EdgeTypes) > 0, n, listfile.TypeBytes, hold)
+	e.weights = attribute[float32](weights, n, listfile.WeightBytes, hold)
+	e.times = attribute[int64](m.Timestamped, n, listfile.TimeBytes, hold)
 	if levels {
 		e.levels = mem.View[uint16](hold(n * 2))
 	}
+}
+
+// attribute makes room for an attribute of n entries, if they have it; only else it is nil.
+func attribute[T uint16 | float32 | int64](has bool, n, width int64,
+	hold func(bytes int64) []byte) []T {
+	if !has {
+		return nil
+	}
+	if n == 0 {
+		return []T{}
+	}
+	return mem.View[T](hold(n * width))
 }
 
 // span returns which entries a list has.

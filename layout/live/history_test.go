@@ -1,0 +1,478 @@
+package live
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gdb/blockdev"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest"
+	"gdb/layout/nodeids"
+	"gdb/layout/openfiles"
+	"gdb/layout/parts"
+	"gdb/layout/topology"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// modelEdge is an edge of the model: a store in memory, by ids.
+type modelEdge struct {
+	src, dst, typ string
+	weight, time  int
+}
+
+// model is what a store must be: all that is done to the store is done to it, plainly.
+type model struct {
+	undirected, typed, weighted, timed, both, dense bool
+
+	names   []string // by number
+	edges   []modelEdge
+	deleted map[string]bool
+	next    int // of the id that was never given
+}
+
+func newModel(r *rand.Rand) *model {
+	m := &model{undirected: r.IntN(2) == 0, typed: r.IntN(3) == 0, both: r.IntN(2) == 0,
+		dense: r.IntN(3) == 0, deleted: map[string]bool{}}
+	if !m.undirected { // weights and times of parallel edges are merged otherwise
+		m.weighted, m.timed = r.IntN(2) == 0, r.IntN(2) == 0
+	}
+	return m
+}
+
+func (m *model) id(i int) string {
+	if m.dense {
+		return strconv.Itoa(i)
+	}
+	return fmt.Sprintf("n%d", i*7)
+}
+
+// draw returns an edge of nodes that are there, or that are new.
+func (m *model) draw(r *rand.Rand) modelEdge {
+	end := func() string {
+		if m.next < 3 || !m.dense && r.IntN(6) == 0 {
+			m.next++
+			return m.id(m.next - 1)
+		}
+		for range 20 {
+			if name := m.id(r.IntN(m.next)); !m.deleted[name] {
+				return name
+			}
+		}
+		m.next++
+		return m.id(m.next - 1)
+	}
+	e := modelEdge{src: end(), dst: end()}
+	if m.typed {
+		e.typ = []string{"a", "b"}[r.IntN(2)]
+	}
+	if m.weighted {
+		e.weight = r.IntN(4)
+	}
+	if m.timed {
+		e.time = r.IntN(3)
+	}
+	return e
+}
+
+// text writes edges as CSV; of deletions, with those attributes that are named.
+func (m *model) text(edges []modelEdge, typed, weighted, timed bool) string {
+	b := &strings.Builder{}
+	line := func(src, dst, typ, weight, time string) {
+		fields := []string{src, dst}
+		for _, f := range []struct {
+			has   bool
+			value string
+		}{{typed, typ}, {weighted, weight}, {timed, time}} {
+			if f.has {
+				fields = append(fields, f.value)
+			}
+		}
+		fmt.Fprintln(b, strings.Join(fields, ","))
+	}
+	line("src", "dst", "type", "weight", "time")
+	for _, e := range edges {
+		line(e.src, e.dst, e.typ, fmt.Sprint(e.weight), fmt.Sprint(e.time))
+	}
+	return b.String()
+}
+
+// add adds edges, in the order of their first ids; undirected ones both ways and once each.
+func (m *model) add(edges []modelEdge) {
+	has := map[modelEdge]bool{}
+	for _, e := range m.edges {
+		has[e] = true
+	}
+	put := func(e modelEdge) {
+		if !m.undirected || e.src != e.dst && !has[e] {
+			m.edges = append(m.edges, e)
+			has[e] = true
+		}
+	}
+	for _, e := range edges {
+		for _, name := range []string{e.src, e.dst} {
+			if !slices.Contains(m.names, name) {
+				m.names = append(m.names, name)
+			}
+		}
+		put(e)
+		if m.undirected {
+			e.src, e.dst = e.dst, e.src
+			put(e)
+		}
+	}
+}
+
+// remove removes edges that a file names by ends and, if it says so, type and time.
+func (m *model) remove(named []modelEdge, typed, timed bool) (removed int) {
+	is := func(e modelEdge) bool {
+		return slices.ContainsFunc(named, func(n modelEdge) bool {
+			same := n.src == e.src && n.dst == e.dst ||
+				m.undirected && n.src == e.dst && n.dst == e.src
+			return same && (!typed || n.typ == e.typ) && (!timed || n.time == e.time)
+		})
+	}
+	was := len(m.edges)
+	m.edges = slices.DeleteFunc(m.edges, is)
+	return was - len(m.edges)
+}
+
+// trial is a history under way.
+type trial struct {
+	*testing.T
+	fs  vfs.FS
+	r   *rand.Rand
+	m   *model
+	log []string
+}
+
+func (t *trial) write(name, text string) {
+	t.Helper()
+	f, err := t.fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = f.Write([]byte(text))
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// options says how a file of edges is read.
+func (t *trial) options(typed, weighted, timed bool) ingest.Options {
+	opt := ingest.Options{}
+	opt.Edges, opt.Memory = "e.csv", 1<<30
+	if typed {
+		opt.RelCol = "type"
+	}
+	if weighted {
+		opt.WeightCol = "weight"
+	}
+	if timed {
+		opt.TimeCol = "time"
+	}
+	return opt
+}
+
+func (t *trial) edges(n int) (edges []modelEdge) {
+	for range n {
+		edges = append(edges, t.m.draw(t.r))
+	}
+	return edges
+}
+
+func (t *trial) ingest() {
+	m := t.m
+	edges := append([]modelEdge{{m.id(0), m.id(1), "a", 1, 1}, {m.id(1), m.id(2), "b", 1, 1}},
+		t.edges(t.r.IntN(30))...)
+	if !m.typed {
+		edges[0].typ, edges[1].typ = "", ""
+	}
+	if !m.weighted {
+		edges[0].weight, edges[1].weight = 0, 0
+	}
+	if !m.timed {
+		edges[0].time, edges[1].time = 0, 0
+	}
+	t.write("e.csv", m.text(edges, m.typed, m.weighted, m.timed))
+	opt := t.options(m.typed, m.weighted, m.timed)
+	opt.Out, opt.Undirected, opt.Both, opt.KeepSelfLoops = "s", m.undirected, m.both, !m.undirected
+	if _, err := ingest.Run(t.Context(), t.fs, opt); err != nil {
+		t.Fatal(err)
+	}
+	m.add(edges)
+}
+
+// step does something to the store and to the model.
+func (t *trial) step() {
+	t.Helper()
+	switch k := t.r.IntN(10); {
+	case k < 4:
+		t.append()
+	case k < 6:
+		t.deleteEdges()
+	case k < 7:
+		t.deleteNodes()
+	case k < 8:
+		t.log = append(t.log, "flush")
+		w, err := begin(t.Context(), t.fs, "s")
+		if err == nil {
+			opt := t.options(false, false, false)
+			err = w.flush(t.Context(), &opt, isAny)
+		}
+		if err == nil {
+			err = errors.Join(w.sweep(nil), w.close())
+		}
+		if err != nil {
+			t.Fatal(t.log, err)
+		}
+	case k < 9:
+		t.log = append(t.log, "compact")
+		opt := parts.OrderOptions{Memory: 1 << 30}
+		if _, err := Compact(t.Context(), t.fs, "s", opt); err != nil {
+			t.Fatal(t.log, err)
+		}
+	}
+}
+
+func (t *trial) append() {
+	t.Helper()
+	m, edges := t.m, t.edges(1+t.r.IntN(8))
+	t.log = append(t.log, fmt.Sprint("append ", edges))
+	t.write("e.csv", m.text(edges, m.typed, m.weighted, m.timed))
+	opt := t.options(m.typed, m.weighted, m.timed)
+	_, err := Append(t.Context(), t.fs, "s", opt)
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	m.add(edges)
+}
+
+func (t *trial) deleteEdges() {
+	t.Helper()
+	m := t.m
+	edges := t.edges(1 + t.r.IntN(3))
+	m.next = max(m.next, 0)
+	for range t.r.IntN(4) {
+		if len(m.edges) > 0 {
+			edges = append(edges, m.edges[t.r.IntN(len(m.edges))])
+		}
+	}
+	typed, timed := m.typed && t.r.IntN(2) == 0, m.timed && t.r.IntN(2) == 0
+	t.log = append(t.log, fmt.Sprint("delete ", edges, typed, timed))
+	t.write("e.csv", m.text(edges, typed, false, timed))
+	done, err := Delete(t.Context(), t.fs, "s", Deletion{Options: t.options(typed, false, timed)})
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	if n := m.remove(edges, typed, timed); uint64(n) != done.Edges {
+		t.Errorf("%s: %d edges were deleted, want %d", t.log, done.Edges, n)
+	}
+}
+
+func (t *trial) deleteNodes() {
+	t.Helper()
+	m, ids, lost := t.m, map[string]bool{}, uint64(0)
+	for range 1 + t.r.IntN(2) {
+		ids[m.id(t.r.IntN(m.next+2))] = true
+	}
+	t.log = append(t.log, fmt.Sprint("delete nodes ", ids))
+	t.write("ids.txt", strings.Join(slices.Collect(maps.Keys(ids)), "\n")+"\n")
+	done, err := Delete(t.Context(), t.fs, "s", Deletion{DeleteNodes: "ids.txt",
+		Options: ingest.Options{}})
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	for name := range ids {
+		if m.deleted[name] || !slices.Contains(m.names, name) {
+			lost++
+			delete(ids, name)
+		}
+		m.deleted[name] = m.deleted[name] || ids[name]
+	}
+	if done.LostNodes != lost || done.Nodes != uint64(len(ids)) {
+		t.Errorf("%s: %+v, want %d nodes and %d lost", t.log, done, len(ids), lost)
+	}
+	was := len(m.edges)
+	m.edges = slices.DeleteFunc(m.edges, func(e modelEdge) bool { return ids[e.src] || ids[e.dst] })
+	if uint64(was-len(m.edges)) != done.Edges {
+		t.Errorf("%s: %d edges were deleted, want %d", t.log, done.Edges, was-len(m.edges))
+	}
+}
+
+// check compares the store with the model.
+func (t *trial) check() {
+	t.Helper()
+	s, err := layout.OpenLive(t.Context(), t.fs, "s")
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	set := openfiles.New(s, dev, nil)
+	defer set.Close()
+	dict, err := set.IDs(t.Context(), 0)
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	meta := s.Meta()
+	if meta.Edges != uint64(len(t.m.edges)) {
+		t.Errorf("%s: %d edges, want %d", t.log, meta.Edges, len(t.m.edges))
+	}
+	all := make([]layout.NodeID, meta.Nodes)
+	for i := range all {
+		all[i] = layout.NodeID(i)
+	}
+	names, err := dict.External(t.Context(), all, nil)
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	for v, name := range names {
+		at, err := dict.Internal(t.Context(), name)
+		switch {
+		case t.m.deleted[name] && !errors.Is(err, nodeids.ErrDeleted):
+			t.Errorf("%s: id %s of a deleted node leads to %d, %v", t.log, name, at, err)
+		case !t.m.deleted[name] && (err != nil || int(at) != v):
+			t.Errorf("%s: id %s leads to %d, want %d, %v", t.log, name, at, v, err)
+		}
+	}
+	for _, name := range t.m.names {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s: there is no node %s", t.log, name)
+		}
+	}
+	t.counts(meta)
+	for i, dir := range meta.Directions {
+		t.lists(s, dev, layout.Direction(slices.Index([]string{"in", "out"}, dir)), names, i == 0)
+	}
+}
+
+func (t *trial) counts(meta *kv.Meta) {
+	loops, types := uint64(0), make([]uint64, len(meta.EdgeTypes))
+	for _, e := range t.m.edges {
+		if e.src == e.dst {
+			loops++
+		}
+		if e.typ != "" {
+			types[slices.Index(meta.EdgeTypes, e.typ)]++
+		}
+	}
+	if meta.Stats.SelfLoops != loops || !slices.Equal(meta.Stats.TypeCounts, types) {
+		t.Errorf("%s: %d loops and types %d, want %d and %d", t.log, meta.Stats.SelfLoops,
+			meta.Stats.TypeCounts, loops, types)
+	}
+}
+
+// lists compares all lists of a direction, and single entries of them.
+func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction, names []string,
+	resident bool) {
+	t.Helper()
+	top, err := topology.Open(t.Context(), s, dev, dir, topology.Options{Resident: resident})
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	defer top.Close()
+	session := top.NewSession()
+	defer session.Release()
+	if top.Edges() != s.Meta().Edges {
+		t.Errorf("%s: the lists have %d edges of %d", t.log, top.Edges(), s.Meta().Edges)
+	}
+	for v := range layout.NodeID(top.Nodes()) {
+		l, err := session.Lists(t.Context(), []layout.NodeID{v})
+		if err != nil {
+			t.Fatal(t.log, err)
+		}
+		var got, want []modelEdge
+		for k, u := range l.Nbrs {
+			e := modelEdge{src: names[u], dst: names[v]}
+			if l.Types != nil {
+				e.typ = s.Meta().EdgeTypes[l.Types[k]]
+			}
+			if l.Weights != nil {
+				e.weight = int(l.Weights[k])
+			}
+			if l.Times != nil {
+				e.time = int(l.Times[k])
+			}
+			if dir == layout.Out {
+				e.src, e.dst = e.dst, e.src
+			}
+			got = append(got, e)
+		}
+		for _, e := range t.m.edges {
+			if dir == layout.In && e.dst == names[v] || dir == layout.Out && e.src == names[v] {
+				want = append(want, e)
+			}
+		}
+		nbrs := slices.Clone(l.Nbrs)
+		order := func(a, b modelEdge) int {
+			return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst),
+				cmp.Compare(a.typ, b.typ), a.weight-b.weight, a.time-b.time)
+		}
+		slices.SortFunc(got, order)
+		slices.SortFunc(want, order)
+		if !slices.Equal(got, want) || !slices.IsSorted(nbrs) {
+			t.Errorf("%s: %s %s: %v, want %v", t.log, dir, names[v], got, want)
+		}
+		t.entries(session, v, nbrs)
+	}
+}
+
+// entries compares the degree of a node, and each entry of its list by itself.
+func (t *trial) entries(session topology.Session, v layout.NodeID, nbrs []layout.NodeID) {
+	t.Helper()
+	deg, pos := []uint32{0}, make([]uint32, len(nbrs))
+	for i := range pos {
+		pos[i] = uint32(i)
+	}
+	out := make([]layout.NodeID, len(nbrs))
+	err := session.Degrees(t.Context(), []layout.NodeID{v}, deg)
+	if err == nil {
+		err = session.Gather(t.Context(), []uint32{0, uint32(len(pos))}, pos, out)
+	}
+	if err != nil || int(deg[0]) != len(nbrs) || !slices.Equal(out, nbrs) {
+		t.Errorf("%s: node %d: degree %d, entries %d, list %d, %v", t.log, v, deg[0], out, nbrs,
+			err)
+	}
+}
+
+// TestHistories does random things to stores and to models of them in memory, and compares both
+// after each. GDB_TEST_HISTORIES sets how many histories, GDB_TEST_SEED the first seed.
+func TestHistories(t *testing.T) {
+	number := func(name string, usual int) int {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			return n
+		}
+		return usual
+	}
+	first := number("GDB_TEST_SEED", 1)
+	for seed := first; seed < first+number("GDB_TEST_HISTORIES", 25); seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(seed), 2))
+			h := &trial{T: t, fs: vfs.NewMem(), r: r, m: newModel(r)}
+			h.ingest()
+			h.check()
+			for range 1 + r.IntN(8) {
+				h.step()
+				h.check()
+				if t.Failed() {
+					t.Fatal("after the last step")
+				}
+			}
+		})
+	}
+}
