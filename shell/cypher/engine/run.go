@@ -90,14 +90,14 @@ type worker struct {
 	held   int64    // memory that is counted
 	count  *counter
 	keep   []bool
-	common []uint32
-	at     []uint32 // entries of legs
-	hops   uint32   // of the rows of distances that are found
+	common [][]uint32 // of each step
+	at     [][]uint32 // entries of each step's legs: steps run within those before
+	hops   uint32     // of the rows of distances that are found
 }
 
 func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker {
 	w := &worker{plan: pl, ctx: ctx, env: env, sink: s, keep: make([]bool, pl.most),
-		at: make([]uint32, len(pl.p.rels)), lists: pl.workerLists()}
+		lists: pl.workerLists()}
 	w.count = &counter{p: pl.p, env: env, lists: w.lists, nodes: pl.src.Nodes(),
 		marks: map[*factor]*mark{}, last: map[*factor]counted{}}
 	for _, st := range pl.steps {
@@ -105,6 +105,8 @@ func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker 
 		w.from = append(w.from, make([]int32, 0, pl.most))
 		w.found = append(w.found, make([]uint32, 0, pl.most))
 		w.ents = append(w.ents, make([][]uint32, len(st.legs)))
+		w.at = append(w.at, make([]uint32, len(st.legs)))
+		w.common = append(w.common, nil)
 		w.marks = append(w.marks, &mark{bits: make([]uint64, pl.markWords(st))})
 	}
 	return w
@@ -335,9 +337,9 @@ func (w *worker) hop(k int, in *batch, row int) error {
 func (w *worker) close(k int, in *batch, row int) error {
 	s := w.steps[k]
 	spans := func(i int) span { return w.lists.span(s.legs[i], in.nodes[s.legs[i].owner][row]) }
-	w.common = w.marks[k].intersect(spans(0), spans(1), w.common[:0])
+	w.common[k] = w.marks[k].intersect(spans(0), spans(1), w.common[k][:0])
 	n := w.p.nodes[s.node]
-	for _, v := range w.common {
+	for _, v := range w.common[k] {
 		if ok, err := n.passes(w.env, v); err != nil {
 			return err
 		} else if !ok || !n.isAnchor(v) {
@@ -357,7 +359,7 @@ func (w *worker) combine(k int, in *batch, row int, v uint32, i int) error {
 	if i == len(s.legs) {
 		for j := range s.legs {
 			if s.entries[j] {
-				if err := w.entry(k, j, w.at[j]); err != nil {
+				if err := w.entry(k, j, w.at[k][j]); err != nil {
 					return err
 				}
 			}
@@ -370,7 +372,7 @@ func (w *worker) combine(k int, in *batch, row int, v uint32, i int) error {
 	}
 	lo, hi := w.lists[s.legs[i].id].Find(in.nodes[s.legs[i].owner][row], to)
 	for e := lo; e < hi; e++ {
-		w.at[i] = e
+		w.at[k][i] = e
 		if err := w.combine(k, in, row, v, i+1); err != nil {
 			return err
 		}

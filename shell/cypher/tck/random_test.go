@@ -309,6 +309,21 @@ func TestMany(t *testing.T) {
 	}
 }
 
+// TestParallelEdges holds the relationships of matches with more rows than a batch, where two nodes
+// are each found by several relationships of which some are parallel.
+func TestParallelEdges(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	text := "MATCH (a)-[q]->(b), (a)-[r]->(c), (b)-[s]->(c), (a)-[t]->(d), (b)-[u]->(d), " +
+		"(c)-[v]->(d) RETURN count(*), sum(q.w + 5 * r.w + 25 * s.w + 125 * t.w), " +
+		"sum((q.w + 2 * r.w) * (s.w + 3 * t.w) * (u.w + 1) * (v.w + 2))"
+	for i, reads := range []int64{0, 100, 100, 100, 100} {
+		g, taken := randomGraph(r, 6+5*i, 60+45*i), 0
+		if err := agree(g, text, reads, &taken); err != nil || taken == 0 {
+			t.Errorf("reads %d: taken %d times, %v", reads, taken, err)
+		}
+	}
+}
+
 // TestDistances holds the same for shortest paths of which the length is wanted, and for others,
 // which the engine leaves alone.
 func TestDistances(t *testing.T) {
