@@ -17,6 +17,7 @@ import (
 // each with the reason. Their flags are looked at all the same.
 var notRun = []struct{ begins, why string }{
 	{"gdb serve cora.gdb --http", "answers until it is ended; http.txtar runs the like"},
+	{"gdb serve r22.gdb", "of a graph of bench gen rmat"},
 	{"gdb mcp cora.gdb", "answers until its input ends; http.txtar runs the like"},
 	{"gdb bench gen rmat --scale", "writes gigabytes"},
 	{"gdb bench gen kron --in cora.gdb --factor 64", "writes 90 MB and trains on them"},

@@ -15,6 +15,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gdb/internal/testgraph"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // httpServer is a gdb serve --http in a process of its own.
@@ -125,4 +129,80 @@ func TestServeHTTP(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// TestServeLinks: scores and nearest nodes over HTTP are what the shell shows, and statements see
+// the runs that are served.
+func TestServeLinks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := testgraph.WriteCora(vfs.Default, "cora"); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "ingest", "cora", "--out", "s.gdb", "--undirected", "--edge-split",
+		"random=85/5/10", "--quiet")
+	mustRun(t, "train", "s.gdb", "--task", "link", "--decoder", "distmult", "--dim", "8",
+		"--epochs", "1", "--run", "links", "--quiet")
+	mustRun(t, "train", "s.gdb", "--epochs", "1", "--hidden", "8", "--fanout", "3", "--run",
+		"nodes", "--quiet")
+	s := mustServe(t, "s.gdb", "--run", "links", "--run", "nodes", "--memory", "512MiB")
+	for statement, ask := range map[string][2]string{
+		"NEAREST 3 TOP 3":           {"/nearest", `{"id":3,"top":3}`},
+		"NEAREST 3 TOP 3 BY euclid": {"/nearest", `{"id":3,"top":3,"by":"euclid","run":"links"}`},
+		"SCORE 3, 4":                {"/score", `{"head":3,"tail":4}`},
+		"SCORE 3, ? TOP 4 NEW":      {"/score", `{"head":3,"top":4,"new":true}`},
+		"SCORE ?, 3 TOP 2":          {"/score", `{"tail":3,"top":2}`},
+		"NEIGHBORS 3 LIMIT 2":       {"/neighbors", `{"id":3,"limit":2}`},
+		"MATCH (a {id: 3}) CALL gdb.predict([a], 'nodes') YIELD prediction RETURN prediction": {
+			"/query", `{"statement":"MATCH (a {id: $x}) CALL gdb.predict([a, a], 'nodes') ` +
+				`YIELD prediction RETURN prediction","params":{"x":3}}`},
+	} {
+		text, err := child(t.Context(), "shell", "s.gdb", "-c", statement, "--mode",
+			"csv").Output()
+		if err != nil {
+			t.Fatal(statement, err)
+		}
+		want, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.table(ask[0], ask[1])
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s %s: %v, %v, the shell has %v", ask[0], ask[1], got, err, want)
+		}
+	}
+	if err := s.end(syscall.SIGTERM); err == nil {
+		t.Error("SIGTERM: the server ended with exit code 0")
+	}
+}
+
+// table asks for rows and returns them as the shell writes them, with the header.
+func (s *httpServer) table(path, body string) (rows [][]string, err error) {
+	r, err := http.Post("http://"+s.address+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	var out struct {
+		Columns []string
+		Rows    [][]any
+	}
+	if err := json.NewDecoder(r.Body).Decode(&out); err != nil {
+		return nil, err
+	}
+	rows = append(rows, out.Columns)
+	for _, row := range out.Rows {
+		var cells []string
+		for _, cell := range row {
+			switch v := cell.(type) {
+			case nil:
+				cells = append(cells, "")
+			case float64:
+				cells = append(cells, fmt.Sprint(float32(v)))
+			default:
+				cells = append(cells, fmt.Sprint(v))
+			}
+		}
+		rows = append(rows, cells)
+	}
+	return rows, nil
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb"
 	"gdb/blockdev"
@@ -179,6 +180,9 @@ func (s *Service) predictNodes(ctx context.Context, _ *layout.Store, _ blockdev.
 	if err != nil {
 		return err
 	}
+	nodes = slices.Clone(nodes)
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
 	all, err := r.Predict(ctx, nodes)
 	if err != nil {
 		return err
