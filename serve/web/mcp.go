@@ -12,9 +12,9 @@ import (
 )
 
 // ServeTools answers a client of the Model Context Protocol, which reads and writes lines of JSON,
-// until in ends or ctx is cancelled. The tools are the endpoints that answer with JSON. They only
-// read.
-func (s *Service) ServeTools(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+// until in ends or ctx is cancelled. It closes neither in nor out. The tools are the endpoints that
+// answer with JSON. They only read.
+func (s *Service) ServeTools(ctx context.Context, in io.Reader, out io.Writer) error {
 	server := mcp.NewServer(&mcp.Implementation{Name: message.Program, Version: s.opt.Version},
 		&mcp.ServerOptions{Instructions: "Answers about a stored graph. Begin with info."})
 	no := false
@@ -29,12 +29,19 @@ func (s *Service) ServeTools(ctx context.Context, in io.ReadCloser, out io.Write
 				return s.callTool(ctx, e, q.Params.Arguments), nil
 			})
 	}
-	err := server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: 2 * bodyUsual})
+	err := server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in),
+		Writer: keptOpen{out}, MaxLineLength: 2 * bodyUsual})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
+
+// keptOpen is a writer that its owner closes, and not the protocol.
+type keptOpen struct{ io.Writer }
+
+// Close does nothing.
+func (keptOpen) Close() error { return nil }
 
 // callTool answers a call with the text of an answer, or what is wrong.
 func (s *Service) callTool(ctx context.Context, e *endpoint, body []byte) *mcp.CallToolResult {

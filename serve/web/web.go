@@ -114,7 +114,8 @@ func (s *Service) openRuns(ctx context.Context, parts shares) error {
 				Threads: s.opt.Threads, Notes: s.opt.Notes},
 			Computing: s.budget.Part(parts.computing), Kept: kept, Fresh: fresh})
 		if err != nil {
-			return err
+			return fmt.Errorf("%w (runs are opened in %s, a part of the memory)", err,
+				mem.FormatSize(parts.computing+mem.ProcessBytes))
 		}
 		one := &served{Predictor: p}
 		s.nodes = append(s.nodes, one)

@@ -88,7 +88,7 @@ query and info. They only read. See docs/serving.md.`,
 				if err != nil {
 					return err
 				}
-				err = s.ServeTools(cmd.Context(), os.Stdin, os.Stdout)
+				err = s.ServeTools(cmd.Context(), a.In, a.Out)
 				return cli.FirstError(err, s.Close())
 			})
 		},
