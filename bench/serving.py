@@ -3,8 +3,8 @@
 
   gdb serve cora.gdb --http localhost:8080 &
   bench/serving.py localhost:8080            # 200 requests a second, then as many as go
-  bench/serving.py localhost:8080 --new      # the same with new nodes
-  bench/serving.py localhost:8080 --abuse    # beside 200 requests a second
+  bench/serving.py localhost:8080 new        # the same with new nodes
+  bench/serving.py localhost:8080 abuse      # beside 200 requests a second
 
 Needs Python alone. A time goes from when a request is due to the end of its answer, so that a
 server which falls behind is not spared. The script takes processor time too, of the same machine.
@@ -165,17 +165,16 @@ async def abuse(address, draw):
 async def main():
     p = argparse.ArgumentParser()
     p.add_argument("address")
+    p.add_argument("what", nargs="?", choices=["ids", "new", "abuse"], default="ids")
     p.add_argument("--rate", type=float, default=200)
     p.add_argument("--seconds", type=float, default=20)
     p.add_argument("--clients", type=int, default=16)
-    p.add_argument("--new", action="store_true")
-    p.add_argument("--abuse", action="store_true")
     a = p.parse_args()
     host, port = a.address.rsplit(":", 1)
     address, draw = (host, int(port)), random.Random(1)
     _, info = await Client(*address).ask(b"GET /info HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    todo = requests(json.loads(info), a.new, 2000, draw)
-    if not a.abuse:
+    todo = requests(json.loads(info), a.what == "new", 2000, draw)
+    if a.what != "abuse":
         await steady(address, todo, a.rate, a.seconds, f"{a.rate:.0f} a second")
         await most(address, todo, a.clients, a.seconds)
         return
