@@ -66,10 +66,7 @@ func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (lev
 	}
 	a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
 	if level, err = a.run(ctx); err == nil {
-		err = w.flush(ctx, &opt, isWorth)
-	}
-	if err == nil {
-		err = w.sweep(nil)
+		err = w.finish(ctx, &opt)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("append: %w", err)
@@ -83,6 +80,7 @@ type work struct {
 	store *layout.Store
 	dev   blockdev.Device
 	lock  io.Closer
+	small *layout.Commit // that the work wrote, and store does not tell of yet; else nil
 }
 
 // begin locks a store and removes what killed commits and compactions left.

@@ -62,10 +62,13 @@ func Delete(ctx context.Context, fs vfs.FS, dir string, del Deletion) (done *Del
 	a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
 	d := &deleting{appending: a, held: mem.NewAccount(a.budget, "edges that are deleted")}
 	defer d.held.Release()
-	if err := d.run(ctx, del); err != nil {
+	if err = d.run(ctx, del); err == nil {
+		err = w.finish(ctx, &d.opt)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("delete: %w", err)
 	}
-	return &d.done, w.sweep(nil)
+	return &d.done, nil
 }
 
 // pattern names edges: those with these ends, and with this type and time unless any may have it.
@@ -120,13 +123,9 @@ func (d *deleting) run(ctx context.Context, del Deletion) error {
 		if err := d.allowCommits(ctx); err != nil {
 			return err
 		}
-		if _, err := layout.WriteCommit(d.fs, d.store, c); err != nil {
-			return err
-		}
-		if err := d.reopen(ctx); err != nil {
-			return err
-		}
-		return d.flush(ctx, &d.opt, isWorth)
+		_, err := layout.WriteCommit(d.fs, d.store, c)
+		d.small = c
+		return err
 	}
 	return d.level(ctx, c)
 }

@@ -61,10 +61,8 @@ func (a *appending) hold(ctx context.Context, add *addition, level *kv.LevelMeta
 	}
 	level.Edges, level.Path = uint64(c.Added.Len()), ""
 	level.Bytes, err = layout.WriteCommit(a.fs, a.store, c)
-	if err != nil {
-		return err
-	}
-	return a.reopen(ctx)
+	a.small = c
+	return err
 }
 
 // collect appends the edges of a chunk, by the numbers of the store.
@@ -102,6 +100,23 @@ func (w *work) allowCommits(ctx context.Context) error {
 		m.Manifest = kv.ManifestVersion
 		return nil, nil
 	})
+}
+
+// finish ends a commit: it writes small ones out if they are worth a level, and removes files that
+// nothing reads. After a small commit there is nothing else to do, and the catalog is not read.
+func (w *work) finish(ctx context.Context, opt *ingest.Options) error {
+	if w.small != nil && !isWorth(append(slices.Clip(w.store.HeldCommits()), w.small)) {
+		return nil
+	}
+	if w.small != nil {
+		if err := w.reopen(ctx); err != nil {
+			return err
+		}
+		if err := w.flush(ctx, opt, isAny); err != nil {
+			return err
+		}
+	}
+	return w.sweep(nil)
 }
 
 // reopen opens the store as it is now.
