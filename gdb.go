@@ -34,6 +34,9 @@ type Options struct {
 	Backend blockdev.Backend
 	// FS is the file system. Default: the operating system's.
 	FS vfs.FS
+	// At is the snapshot to read: a number, a day, a time, or a name; see layout.OpenAt. Default:
+	// the last.
+	At string
 	// Budget counts what the store takes, for a program that counts more in it than that. Default:
 	// one of Memory.
 	Budget *mem.Budget
@@ -85,17 +88,17 @@ func Open(ctx context.Context, dir string, opt Options) (*DB, error) {
 	if opt.Memory == 0 {
 		opt.Memory = mem.Available() / 4
 	}
-	st, err := layout.OpenLive(ctx, opt.FS, dir)
+	st, err := layout.OpenAt(ctx, opt.FS, dir, opt.At)
 	if err != nil {
 		return nil, err
 	}
 	dev, err := blockdev.Open(blockdev.Options{Backend: opt.Backend})
 	if err != nil {
-		return nil, fmt.Errorf("gdb: open %s: %w", dir, err)
+		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", dir, err), st.Close())
 	}
 	db, err := OpenOn(ctx, st, dev, opt)
 	if err != nil {
-		return nil, errors.Join(err, dev.Close())
+		return nil, errors.Join(err, dev.Close(), st.Close())
 	}
 	db.own = dev
 	return db, nil
@@ -331,7 +334,7 @@ func (db *DB) Close() error {
 		err = db.mu.labels.Close()
 	}
 	if err = errors.Join(err, db.engine.Close()); db.own != nil {
-		err = errors.Join(err, db.own.Close())
+		err = errors.Join(err, db.own.Close(), db.store.Close())
 	}
 	return err
 }

@@ -16,6 +16,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrNoStore says that the directory holds no catalog: it is not a store.
 	ErrNoStore = errors.New("not a gdb store")
+	// ErrNoSnapshot says that a store never had a snapshot, or that its files are gone.
+	ErrNoSnapshot = errors.New("there is no such snapshot")
+
 	// ErrExists says that the directory holds a catalog already.
 	ErrExists = errors.New("a store is here already")
 	// ErrBusy says that another process held the catalog for all of LockWait.

@@ -78,3 +78,13 @@ func (m *Meta) inBase() int64 {
 	}
 	return n
 }
+
+// Folders returns the folders of the base and of the levels, relative to the store: "" for files in
+// the store's own folder.
+func (m *Meta) Folders() []string {
+	all := []string{m.Base}
+	for _, l := range m.Levels {
+		all = append(all, l.Path)
+	}
+	return all
+}

@@ -108,6 +108,10 @@ type Meta struct {
 	// the files that all levels add to, a store; "" where these are in the store's own folder.
 	Snapshot uint64 `json:",omitempty"`
 	Base     string `json:",omitempty"`
+	// Committed is when that commit or compaction was made. Rewrites is the snapshot that it wrote
+	// anew, if it was a compaction: both have the same content.
+	Committed time.Time `json:",omitzero"`
+	Rewrites  uint64    `json:",omitempty"`
 	// Levels are what commits added, the oldest first. Nodes, Edges, Splits, the counts of Labels,
 	// and Stats.SelfLoops and TypeCounts are of all levels; other Stats only count the base.
 	Levels  []LevelMeta `json:",omitempty"`
@@ -337,6 +341,9 @@ func (l *LabelsMeta) KnownAt() int {
 type SplitMeta struct {
 	Name  string
 	Count uint64
+	// Set is the name of the stored set where a commit replaced members: earlier snapshots have the
+	// set of another name. "" for Name.
+	Set string `json:",omitempty"`
 }
 
 // EdgeSplitMeta describes a split of the edges: train, val or test.
@@ -460,39 +467,6 @@ func (m *Meta) CheckSize(path string, bytes int64) string {
 		return fmt.Sprintf("file is %d bytes long, want %d", bytes, f.Size)
 	}
 	return ""
-}
-
-// RunMeta describes one training run.
-type RunMeta struct {
-	Name    string
-	Created time.Time
-	Updated time.Time
-	Status  string // running, done, interrupted, failed
-	Model   string
-	Epochs  int
-	Best    float64 // the best validation metric
-	Test    float64
-	Metric  string
-	// Validated and Tested say that Best and Test were measured. Runs that older versions wrote
-	// have neither, and 0 for a metric that was not measured.
-	Validated bool `json:",omitempty"`
-	Tested    bool `json:",omitempty"`
-}
-
-// BestScore returns the best validation metric, or nil if none was measured.
-func (r *RunMeta) BestScore() *float64 {
-	if r.Validated || r.Best != 0 {
-		return &r.Best
-	}
-	return nil
-}
-
-// TestScore returns the metric of the test, or nil if none was measured.
-func (r *RunMeta) TestScore() *float64 {
-	if r.Tested || r.Test != 0 {
-		return &r.Test
-	}
-	return nil
 }
 
 // SplitName returns the name of the stored set behind "train", "val" or "test". With a column K it

@@ -306,7 +306,7 @@ func (s *Store) openHeld(names []uint64) error {
 		}
 		commits = append(commits, c)
 		bytes += c.bytes()
-		meta.Snapshot = number
+		meta.Snapshot, meta.Committed = number, c.Created
 		meta.Nodes += c.New
 		meta.Edges += uint64(c.Added.Len()) - c.Removed
 		meta.Stats.SelfLoops += uint64(c.SelfLoops)
@@ -443,8 +443,16 @@ func openOnce(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	if s.meta.Manifest == 0 || err != nil {
 		return s, err
 	}
-	if err := s.openLevels(ctx); err != nil {
-		return nil, err
+	return s, s.openAll(ctx, commits)
+}
+
+// openAll opens what the metadata lists, and commits that follow it.
+func (s *Store) openAll(ctx context.Context, commits []uint64) error {
+	if s.meta.Manifest == 0 {
+		return nil
 	}
-	return s, s.openHeld(commits)
+	if err := s.openLevels(ctx); err != nil {
+		return err
+	}
+	return s.openHeld(commits)
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"gdb/blockdev"
@@ -72,7 +71,8 @@ func (e *CorruptionError) Unwrap() error { return ErrCorrupt }
 // CatalogName is the file that findings about the metadata name.
 const CatalogName = "catalog"
 
-// Store is an opened store: its metadata in memory. It holds no file open.
+// Store is an opened store: its metadata in memory. It holds no file open, except that one of
+// OpenAt has a lock that keeps its files until Close.
 type Store struct {
 	fs      vfs.FS
 	dir     string
@@ -84,6 +84,7 @@ type Store struct {
 
 	recorded *kv.Meta  // the metadata of the catalog, where held commits change them; else nil
 	held     []*Commit // small commits that are in no level of files
+	reads    *reading  // of OpenAt, else nil
 }
 
 // open loads the metadata of the store in dir. The error wraps kv.ErrNoStore, kv.ErrDamaged,
@@ -197,9 +198,7 @@ func (s *Store) Path(elem ...string) string {
 	if len(parts) > 1 {
 		switch parts[1] {
 		case PrepDir:
-			if s.meta.Snapshot > 0 {
-				parts[1] += "-" + strconv.FormatUint(s.meta.Snapshot, 10)
-			}
+			parts[1] = prepDir(s.meta.Snapshot)
 		case "runs", "tmp", LevelsDir:
 		default: // a file of the graph
 			parts[0] = s.Base().dir
@@ -221,7 +220,7 @@ func (s *Store) Split(ctx context.Context, name string) (*roaring.Bitmap, error)
 // from those that Meta lists, if somebody has replaced them since. Sets that do not exist are left
 // out.
 func (s *Store) Splits(ctx context.Context, names ...string) (map[string]*roaring.Bitmap, error) {
-	now, sets, err := s.catalog.Splits(ctx, names...)
+	now, sets, err := s.catalog.Splits(ctx, s.Recorded().Snapshot, names...)
 	if err != nil {
 		return nil, err
 	}

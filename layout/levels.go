@@ -51,11 +51,10 @@ func (l *Level) Nodes(ctx context.Context) (*roaring.Bitmap, error) {
 
 // openLevels opens the base and the levels that the catalog lists.
 func (s *Store) openLevels(ctx context.Context) (err error) {
-	fs, dir := s.fs, s.dir
 	part := func(path string) (*Store, error) {
-		p, err := open(ctx, fs, s.Path(path))
+		p, err := open(ctx, s.fs, s.Path(path))
 		if err != nil {
-			return nil, fmt.Errorf("layout: open %s of %s: %w", path, dir, err)
+			return nil, fmt.Errorf("layout: open %s of %s: %w", path, s.dir, err)
 		}
 		return p, nil
 	}
@@ -71,7 +70,7 @@ func (s *Store) openLevels(ctx context.Context) (err error) {
 			return err
 		}
 		if m := l.meta; m.UUID != of.UUID || m.Nodes-m.Below != of.Nodes || m.Edges != of.Edges {
-			return fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{
+			return fmt.Errorf("layout: open %s: %w", s.dir, &CorruptionError{
 				Path: of.Path + "/" + CatalogName, Block: -1,
 				What: "it is not the level that the store lists"})
 		}
@@ -79,7 +78,7 @@ func (s *Store) openLevels(ctx context.Context) (err error) {
 		s.levels = append(s.levels, l)
 	}
 	if first != s.meta.Nodes {
-		return fmt.Errorf("layout: open %s: %w", dir, &CorruptionError{Path: CatalogName,
+		return fmt.Errorf("layout: open %s: %w", s.dir, &CorruptionError{Path: CatalogName,
 			Block: -1, What: fmt.Sprintf("base and levels have %d nodes of %d", first,
 				s.meta.Nodes)})
 	}
@@ -90,9 +89,17 @@ func (s *Store) openLevels(ctx context.Context) (err error) {
 func Open(ctx context.Context, fs vfs.FS, dir string) (*Store, error) {
 	s, err := OpenLive(ctx, fs, dir)
 	if err == nil && len(s.levels) > 0 {
-		return nil, s.errLevels("this command does not read")
+		return nil, s.WithoutLevels()
 	}
 	return s, err
+}
+
+// WithoutLevels fails if the store has levels: it is for callers that do not read them.
+func (s *Store) WithoutLevels() error {
+	if len(s.levels) == 0 {
+		return nil
+	}
+	return s.errLevels("this command does not read")
 }
 
 // Levels returns what commits added, the oldest first; none of most stores.

@@ -58,6 +58,7 @@ func execute(ctx context.Context, args []string, s cli.Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
+	err = cli.FirstError(err, a.CloseStores())
 	if err != nil {
 		a.printError(err)
 	}
@@ -91,12 +92,15 @@ func (a *app) rootCommand() *cobra.Command {
 	f.StringVar(&a.Color, "color", colors[0], "color: "+message.OneOf(colors))
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.infoCommand(),
-		a.checkCommand(), a.planCommand(), a.trainCommand(), a.runsCommand(), a.reportCommand(),
-		a.evalCommand(), a.predictCommand(), a.embedCommand(), a.shellCommand(),
-		servecmd.Serve(&a.App, version), servecmd.MCP(&a.App, version),
-		a.partitionCommand(), a.orderCommand(), a.exportCommand(),
-		a.appendCommand(), a.compactCommand(),
+	reading := []*cobra.Command{a.infoCommand(), a.checkCommand(), a.planCommand(),
+		a.trainCommand(), a.reportCommand(), a.evalCommand(), a.predictCommand(),
+		a.embedCommand(), a.shellCommand(), servecmd.Serve(&a.App, version),
+		servecmd.MCP(&a.App, version), a.partitionCommand(), a.orderCommand(),
+		a.exportCommand()}
+	a.AtFlag(reading...)
+	root.AddCommand(reading...)
+	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.runsCommand(),
+		a.appendCommand(), a.compactCommand(), a.snapshotsCommand(),
 		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand(),
 			a.benchLinkCommand()),
 		a.versionCommand())

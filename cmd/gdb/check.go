@@ -8,7 +8,6 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/kv"
-	"gdb/layout"
 	"gdb/layout/inspect"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,7 @@ func (a *app) checkCommand() *cobra.Command {
 ids. What runs and caches keep in runs/ and prep/ is verified whenever it is
 read, and is only mentioned.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			st, err := layout.Open(cmd.Context(), a.FS, args[0])
+			st, err := a.Open(cmd.Context(), args[0])
 			if err != nil {
 				return fmt.Errorf("check: %w", err)
 			}

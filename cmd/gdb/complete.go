@@ -194,7 +194,8 @@ func (a *app) complete(root *cobra.Command) {
 		"bench link":  cli.CompleteStoreThen(cli.CompleteNone),
 		"bench gen":   cli.CompleteWords(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
-		"predict", "embed", "shell", "serve", "partition", "order", "export"} {
+		"predict", "embed", "shell", "serve", "partition", "order", "export",
+		"snapshots"} {
 		arguments[name] = cli.CompleteStoreThen(cli.CompleteNone)
 	}
 	flags := a.flagCompleters()

@@ -45,6 +45,9 @@ them.`,
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
+			if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
+				return err
+			}
 			if !runs.PredictsLinks(st, c.Run) {
 				if c.Limits, err = applied.Limits(&a.App); err == nil {
 					err = train.Embed(cmd.Context(), st, dev, c)

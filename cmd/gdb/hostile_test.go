@@ -69,7 +69,7 @@ func buildHostile(t *testing.T, graph func(t *testing.T, dir string) []string,
 	for _, split := range st.Meta().Splits {
 		names = append(names, split.Name)
 	}
-	if _, s.sets, err = st.Catalog().Splits(t.Context(), names...); err != nil {
+	if _, s.sets, err = st.Catalog().Splits(t.Context(), 0, names...); err != nil {
 		t.Fatal(err)
 	}
 	// The empty ones too: some of the catalog are, and it is damaged without them.

@@ -23,7 +23,7 @@ func (a *app) infoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "info STORE", Short: "Print what is in a store", Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			st, err := layout.OpenLive(cmd.Context(), a.FS, args[0])
+			st, err := a.Open(cmd.Context(), args[0])
 			if err != nil {
 				return fmt.Errorf("info: %w", err)
 			}

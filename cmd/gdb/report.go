@@ -59,6 +59,9 @@ picture, and the settings in which they differ.`,
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
+			if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
+				return err
+			}
 			if runs.PredictsLinks(st, c.Run) {
 				return a.reportLinks(cmd, st, args[0], c.Run, out)
 			}

@@ -11,6 +11,7 @@ import (
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/live"
 	"gdb/train"
 	"gdb/train/export"
 	"gdb/train/report"
@@ -102,6 +103,9 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 			if err := runs.Remove(cmd.Context(), st, n); err != nil {
 				return fmt.Errorf("runs: %w", err)
 			}
+		}
+		if st.Meta().Snapshot > 0 { // what they kept
+			return live.Sweep(cmd.Context(), a.FS, st.Dir())
 		}
 		return nil
 	case what == "show" || what == "rm" || what == "export":

@@ -12,7 +12,6 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/message"
-	"gdb/layout"
 	"gdb/shell"
 	"gdb/shell/cypher/value"
 	"gdb/shell/graph"
@@ -86,7 +85,7 @@ func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err erro
 			return err
 		}
 	}
-	if opt.Store, err = layout.OpenLive(ctx, a.FS, dir); err != nil {
+	if opt.Store, err = a.Open(ctx, dir); err != nil {
 		return fmt.Errorf("shell: %w", err)
 	}
 	if opt.Dev, err = blockdev.Open(blockdev.Options{}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/layout"
+	"gdb/layout/live"
 	"gdb/layout/splits"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,12 @@ func (a *app) split(ctx context.Context, dir, text string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := st.Catalog().PutSplits(ctx, sets); err != nil {
+	if st.Meta().Snapshot > 0 {
+		err = live.PutSplits(ctx, a.FS, dir, sets)
+	} else {
+		err = st.Catalog().PutSplits(ctx, sets)
+	}
+	if err != nil {
 		return err
 	}
 	if a.Quiet {

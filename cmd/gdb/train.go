@@ -86,6 +86,14 @@ func (r *request) do() (err error) {
 		return fmt.Errorf("%s: %w", r.cmd.Name(), err)
 	}
 	defer func() { err = cli.FirstError(err, dev.Close()) }()
+	if run := r.flags.line.Resume(); run != "" {
+		if err := r.app.NoAt(run); err != nil {
+			return err
+		}
+		if st, err = r.app.AtRun(ctx, st, run); err != nil {
+			return err
+		}
+	}
 	if r.plans {
 		return j.plan(ctx, st, dev)
 	}

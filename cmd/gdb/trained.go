@@ -65,6 +65,9 @@ func (a *app) evalCommand() *cobra.Command {
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
+			if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
+				return err
+			}
 			if c.Limits, err = applied.Limits(&a.App); err != nil {
 				return err
 			}
@@ -137,6 +140,9 @@ func (a *app) predictCommand() *cobra.Command {
 			}
 			defer func() { err = cli.FirstError(err, dev.Close()) }()
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
+				return err
+			}
+			if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
 				return err
 			}
 			links.Run, links.Out = c.Run, out

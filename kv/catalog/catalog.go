@@ -100,60 +100,61 @@ func (w writer) create(m *kv.Meta, sets map[string]*roaring.Bitmap) error {
 }
 
 // PutSplits adds stored sets of nodes as splits, and replaces splits of the same name. It changes
-// the sets and the metadata that lists them in one transaction.
+// the sets and the metadata that lists them in one transaction. It is for stores without snapshots.
 func (c *Catalog) PutSplits(ctx context.Context, sets map[string]*roaring.Bitmap) error {
-	return c.update(ctx, func(w writer) error {
-		m, err := w.meta()
-		if err != nil {
-			return err
-		}
-		for _, name := range slices.Sorted(maps.Keys(sets)) {
-			if err := errors.Join(w.dropSet(name), w.putSet(name, sets[name])); err != nil {
-				return err
-			}
-			split := kv.SplitMeta{Name: name, Count: sets[name].GetCardinality()}
-			i := slices.IndexFunc(m.Splits, func(s kv.SplitMeta) bool { return s.Name == name })
-			if i < 0 {
-				m.Splits = append(m.Splits, split)
-			} else {
-				m.Splits[i] = split
-			}
-		}
-		b, err := marshal(*m)
-		if err != nil {
-			return err
-		}
-		return w.put([]byte(keyMeta), b)
+	return c.Commit(ctx, nil, func(m *kv.Meta, _ func(string) (*roaring.Bitmap, error)) (
+		map[string]*roaring.Bitmap, error) {
+		m.SetSplits(sets)
+		return sets, nil
 	})
 }
 
 // Commit changes the metadata, and replaces or adds the sets that change returns, in one
-// transaction. set reads a stored set as it was.
-func (c *Catalog) Commit(ctx context.Context, change func(m *kv.Meta,
+// transaction. set reads a stored set as it was. A change of Snapshot keeps a record of the former
+// one, and its sets: a set that has lost members, or has new ones among the former nodes, gets
+// another name. It also keeps the records held, of snapshots between the two.
+func (c *Catalog) Commit(ctx context.Context, held []kv.SnapshotMeta, change func(m *kv.Meta,
 	set func(name string) (*roaring.Bitmap, error)) (map[string]*roaring.Bitmap, error)) error {
 	return c.update(ctx, func(w writer) error {
+		was, err := w.meta()
+		if err != nil {
+			return err
+		}
 		m, err := w.meta()
 		if err != nil {
 			return err
 		}
-		sets, err := change(m, w.set)
+		m.Rewrites = 0
+		sets, err := change(m, func(name string) (*roaring.Bitmap, error) {
+			return w.set(was.StoredSet(name))
+		})
 		if err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(sets)) {
-			if err := errors.Join(w.dropSet(name), w.putSet(name, sets[name])); err != nil {
+		if m.Snapshot != was.Snapshot {
+			if err := w.keepFormer(was, m, held, sets); err != nil {
 				return err
 			}
 		}
-		if err := m.Check(); err != nil {
-			return fmt.Errorf("kv: commit: %w", err)
+		for _, name := range slices.Sorted(maps.Keys(sets)) {
+			to := m.StoredSet(name)
+			if err := errors.Join(w.dropSet(to), w.putSet(to, sets[name])); err != nil {
+				return err
+			}
 		}
-		b, err := marshal(*m)
-		if err != nil {
-			return err
-		}
-		return w.put([]byte(keyMeta), b)
+		return w.putMeta(m)
 	})
+}
+
+func (w writer) putMeta(m *kv.Meta) error {
+	if err := m.Check(); err != nil {
+		return fmt.Errorf("kv: commit: %w", err)
+	}
+	b, err := marshal(*m)
+	if err != nil {
+		return err
+	}
+	return w.put([]byte(keyMeta), b)
 }
 
 // dropSet removes a set with all its parts. It does nothing if there is no such set.
@@ -254,18 +255,27 @@ func (c *Catalog) Set(ctx context.Context, name string) (*roaring.Bitmap, error)
 	return set, nil
 }
 
-// Splits loads the stored sets of some names, and the metadata that lists them, in one transaction:
-// if another process replaces them meanwhile, all are the old ones or all the new ones. Names
-// without a set are left out.
-func (c *Catalog) Splits(ctx context.Context, names ...string) (m *kv.Meta,
+// Splits loads the stored sets of some names as of a snapshot, and the metadata that lists them, in
+// one transaction: if another process replaces them meanwhile, all are the old ones or all the new
+// ones. Names without a set are left out.
+func (c *Catalog) Splits(ctx context.Context, snapshot uint64, names ...string) (m *kv.Meta,
 	sets map[string]*roaring.Bitmap, err error) {
 	err = c.view(ctx, func(r reader) (err error) {
 		if m, err = r.meta(); err != nil {
 			return err
 		}
+		former := m.Snapshot != snapshot
+		if former {
+			if m, err = r.former(snapshot); err != nil {
+				return err
+			}
+		}
 		sets = map[string]*roaring.Bitmap{}
 		for _, name := range names {
-			switch set, err := r.set(name); {
+			switch set, err := r.set(m.StoredSet(name)); {
+			case err == nil && former:
+				set.RemoveRange(m.Nodes, 1<<32) // commits add to it
+				fallthrough
 			case err == nil:
 				sets[name] = set
 			case !errors.Is(err, kv.ErrNotFound):
@@ -332,13 +342,18 @@ func (c *Catalog) DeleteRun(ctx context.Context, name string) error {
 // Runs returns the records of all runs, ordered by name.
 func (c *Catalog) Runs(ctx context.Context) ([]kv.RunMeta, error) {
 	var runs []kv.RunMeta
-	err := c.view(ctx, func(r reader) error {
-		runs = nil
-		return r.each(keyRun, func(name string, b []byte) error {
-			m, err := r.run(name, b)
-			runs = append(runs, m)
-			return err
-		})
+	err := c.view(ctx, func(r reader) (err error) {
+		runs, err = r.runs()
+		return err
+	})
+	return runs, err
+}
+
+func (r reader) runs() (runs []kv.RunMeta, err error) {
+	err = r.each(keyRun, func(name string, b []byte) error {
+		m, err := r.run(name, b)
+		runs = append(runs, m)
+		return err
 	})
 	return runs, err
 }

@@ -19,12 +19,20 @@ import (
 // sets. A set is a head record and chunks; the key of a chunk ends in a zero byte and the chunk's
 // big-endian number.
 const (
-	keyMeta    = "m\x01"
-	keyProfile = "p\x01"
-	keyRun     = "r\x01"
-	keySet     = "s\x01"
-	keyChunk   = "t\x01"
+	keyHold     = "h\x01"
+	keyMeta     = "m\x01"
+	keySnapshot = "n\x01"
+	keyProfile  = "p\x01"
+	keyRun      = "r\x01"
+	keySet      = "s\x01"
+	keyChunk    = "t\x01"
 )
+
+// snapshotKey returns the key of the record of a snapshot: its number is big-endian, so that
+// records are in order.
+func snapshotKey(number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(keySnapshot), number)
+}
 
 // nameBytesMax bounds the names of sets, runs and profiles.
 const nameBytesMax = 1000
@@ -168,7 +176,7 @@ func (w writer) tidy() error {
 	if w.s.generation%tidyEvery != tidyEvery-1 {
 		return nil
 	}
-	if err := w.db.Compact(w.ctx, []byte(keyMeta), []byte(keySet), false); err != nil {
+	if err := w.db.Compact(w.ctx, []byte(keyHold), []byte(keySet), false); err != nil {
 		return w.c.dbError("compact", err)
 	}
 	return nil

@@ -54,7 +54,7 @@ func (r reader) verify() (findings []kv.Finding, err error) {
 		findings = append(findings, found...)
 		return err
 	}
-	m, err := r.meta()
+	h, err := r.history()
 	if err := note(err); err != nil {
 		return findings, err
 	}
@@ -85,13 +85,28 @@ func (r reader) verify() (findings []kv.Finding, err error) {
 	if err := note(err); err != nil {
 		return findings, err
 	}
-	if m != nil {
-		for _, split := range m.Splits {
-			if n, ok := counts[split.Name]; !ok || n != split.Count {
+	if h == nil {
+		return findings, nil
+	}
+	for _, s := range h.All() {
+		for i := range splitsOf(s.Meta) {
+			split := &s.Meta.Splits[i]
+			n, ok := counts[split.StoredName()]
+			if s.Number < h.Head.Snapshot { // later commits added members
+				n = min(n, split.Count)
+			}
+			if !ok || n != split.Count {
 				note(kv.DamagedFile(r.c.rel(""), "split %q has %d nodes, the metadata counts %d",
 					split.Name, n, split.Count))
 			}
 		}
 	}
 	return findings, nil
+}
+
+func splitsOf(m *kv.Meta) []kv.SplitMeta {
+	if m == nil {
+		return nil
+	}
+	return m.Splits
 }

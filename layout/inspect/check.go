@@ -53,6 +53,9 @@ const findingsMost = 1000
 // of ids.Verify.
 func Check(ctx context.Context, dev blockdev.Device, s *layout.Store,
 	opt CheckOptions) (*CheckReport, error) {
+	if err := s.WithoutLevels(); err != nil {
+		return nil, err
+	}
 	if base := s.Base(); base != s && len(s.Levels()) == 0 {
 		report, err := Check(ctx, dev, base, opt)
 		if report != nil && err == nil {

@@ -110,6 +110,9 @@ func (c *checker) unchecked() error {
 		if err != nil && !oserror.IsNotExist(err) {
 			return fmt.Errorf("layout: check: list %s: %w", folder, err)
 		}
+		if folder == "tmp" {
+			names = slices.DeleteFunc(names, func(n string) bool { return n == layout.ReadersDir })
+		}
 		if len(names) > 0 {
 			c.report.Unchecked = append(c.report.Unchecked, folder)
 		}

@@ -102,7 +102,7 @@ func begin(ctx context.Context, fs vfs.FS, dir string) (w *work, err error) {
 		return nil, err
 	}
 	if w.store, err = layout.OpenLive(ctx, fs, dir); err == nil {
-		err = w.sweep(w.store.Recorded())
+		err = w.sweepKilled(ctx)
 	}
 	if err == nil {
 		w.dev, err = blockdev.Open(blockdev.Options{})
@@ -118,62 +118,6 @@ func (w *work) close() error { return errors.Join(w.dev.Close(), w.lock.Close())
 // path returns a path below the folder of the work.
 func (w *work) path(elem ...string) string {
 	return w.store.Path(append([]string{workPath}, elem...)...)
-}
-
-// sweep removes the folder of the work, and folders and commits that the catalog, which m is of,
-// does not list; nil reads it.
-func (w *work) sweep(m *kv.Meta) (err error) {
-	if m == nil {
-		if m, err = w.store.Catalog().Meta(context.Background()); err != nil {
-			return err
-		}
-	}
-	if err := removeAll(w.fs, w.path()); err != nil {
-		return err
-	}
-	for _, name := range []string{"topology", "features", "labels", "ids", layout.PrepDir} {
-		if m.Base == "" { // the base is in the store's own folder
-			break
-		}
-		if err := removeAll(w.fs, w.fs.PathJoin(w.store.Dir(), name)); err != nil {
-			return err
-		}
-	}
-	keep := []string{m.Base}
-	for _, l := range m.Levels {
-		keep = append(keep, l.Path)
-	}
-	names, err := w.fs.List(w.store.Path(layout.LevelsDir))
-	if err != nil && !oserror.IsNotExist(err) {
-		return err
-	}
-	for _, name := range names {
-		number, isCommit := layout.CommitNumber(name)
-		path := layout.LevelsDir + "/" + name
-		if !slices.Contains(keep, path) && !(isCommit && number > m.Snapshot) {
-			if err := removeAll(w.fs, w.store.Path(path)); err != nil {
-				return err
-			}
-		}
-	}
-	return w.sweepPrep(max(m.Snapshot, w.store.Meta().Snapshot))
-}
-
-// sweepPrep removes what was made of other snapshots, and can be made again.
-func (w *work) sweepPrep(snapshot uint64) error {
-	names, err := w.fs.List(w.store.Dir())
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if strings.HasPrefix(name, layout.PrepDir+"-") &&
-			name != fmt.Sprintf("%s-%d", layout.PrepDir, snapshot) {
-			if err := removeAll(w.fs, w.fs.PathJoin(w.store.Dir(), name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func removeAll(fs vfs.FS, dir string) error {
@@ -201,7 +145,7 @@ func (w *work) settle(from, to string) error {
 func (w *work) commit(ctx context.Context, change func(m *kv.Meta,
 	set func(name string) (*roaring.Bitmap, error)) (map[string]*roaring.Bitmap, error)) error {
 	was, now := w.store.Recorded().Snapshot, w.store.Meta().Snapshot
-	return w.store.Catalog().Commit(ctx, func(m *kv.Meta,
+	return w.store.Catalog().Commit(ctx, w.store.HeldRecords(), func(m *kv.Meta,
 		set func(name string) (*roaring.Bitmap, error)) (map[string]*roaring.Bitmap, error) {
 		if m.Snapshot != was {
 			return nil, ErrBusy
@@ -370,7 +314,7 @@ func (w *work) write(ctx context.Context, add leveled, level *kv.LevelMeta, of *
 	if err != nil {
 		return err
 	}
-	err = s.Catalog().Commit(ctx, func(*kv.Meta, func(string) (*roaring.Bitmap, error)) (
+	err = s.Catalog().Commit(ctx, nil, func(*kv.Meta, func(string) (*roaring.Bitmap, error)) (
 		map[string]*roaring.Bitmap, error) {
 		return map[string]*roaring.Bitmap{kv.LevelNodes: add.nodes()}, nil
 	})

@@ -30,7 +30,7 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 		if err := w.flush(ctx, &ingest.Options{}, isAny); err != nil {
 			return nil, fmt.Errorf("compact: %w", err)
 		}
-		return w.store.Meta(), w.sweep(nil)
+		return w.store.Meta(), w.sweep(ctx)
 	}
 	number := w.store.Meta().Snapshot + 1
 	path := fmt.Sprintf("%s/%d", layout.LevelsDir, number)
@@ -45,6 +45,7 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 			was := *m
 			*m = *made
 			m.Snapshot, m.Manifest, m.Base = was.Snapshot, was.Manifest, path
+			m.Rewrites = was.Snapshot - 1
 			m.Created, m.CreatedBy, m.Splits = was.Created, was.CreatedBy, was.Splits
 			m.Deleted = was.Deleted
 			meta = m
@@ -54,5 +55,5 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 	if err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}
-	return meta, w.sweep(nil)
+	return meta, w.sweep(ctx)
 }

@@ -95,8 +95,8 @@ func (w *work) allowCommits(ctx context.Context) error {
 	if err := steps.SyncDir(w.fs, w.store.Dir()); err != nil {
 		return err
 	}
-	return w.store.Catalog().Commit(ctx, func(m *kv.Meta, _ func(string) (*roaring.Bitmap, error)) (
-		map[string]*roaring.Bitmap, error) {
+	return w.store.Catalog().Commit(ctx, nil, func(m *kv.Meta, _ func(string) (*roaring.Bitmap,
+		error)) (map[string]*roaring.Bitmap, error) {
 		m.Manifest = kv.ManifestVersion
 		return nil, nil
 	})
@@ -116,7 +116,7 @@ func (w *work) finish(ctx context.Context, opt *ingest.Options) error {
 			return err
 		}
 	}
-	return w.sweep(nil)
+	return w.sweep(ctx)
 }
 
 // reopen opens the store as it is now.
@@ -164,6 +164,7 @@ func (w *work) flush(ctx context.Context, opt *ingest.Options,
 	err := w.commit(ctx, func(m *kv.Meta, _ func(string) (*roaring.Bitmap, error)) (
 		map[string]*roaring.Bitmap, error) {
 		m.Snapshot, m.Nodes, m.Edges, m.Stats = now.Snapshot, now.Nodes, now.Edges, now.Stats
+		m.Committed = now.Committed
 		m.Levels = append(m.Levels, levels...)
 		return nil, nil
 	})

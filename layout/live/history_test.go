@@ -232,7 +232,7 @@ func (t *trial) step() {
 			err = w.flush(t.Context(), &opt, isAny)
 		}
 		if err == nil {
-			err = errors.Join(w.sweep(nil), w.close())
+			err = errors.Join(w.sweep(t.Context()), w.close())
 		}
 		if err != nil {
 			t.Fatal(t.log, err)

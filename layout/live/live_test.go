@@ -191,6 +191,12 @@ func contents(t *testing.T, fs vfs.FS, dir string, r *rand.Rand) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return contentsOf(t, s, r)
+}
+
+// contentsOf returns all that an opened store has, as text.
+func contentsOf(t *testing.T, s *layout.Store, r *rand.Rand) string {
+	t.Helper()
 	dev, err := blockdev.Open(blockdev.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -399,7 +405,7 @@ func TestHeld(t *testing.T) {
 		err = w.flush(t.Context(), &opt, isAny)
 	}
 	if err == nil {
-		err = errors.Join(w.sweep(nil), w.close())
+		err = errors.Join(w.sweep(t.Context()), w.close())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -335,7 +335,8 @@ func (l *Loop) interrupted(ctx context.Context, err error) error {
 // record writes the run's record to the catalog, for others to see.
 func (l *Loop) record(ctx context.Context, status string) error {
 	r := kv.RunMeta{Name: l.Dir.Name(), Created: l.Created, Updated: time.Now().UTC(),
-		Status: status, Epochs: int(l.At.Epoch), Best: l.At.Best}
+		Status: status, Epochs: int(l.At.Epoch), Best: l.At.Best,
+		Snapshot: l.store.Meta().Snapshot}
 	l.session.Tell(&r)
 	if err := l.store.Catalog().PutRun(context.WithoutCancel(ctx), r); err != nil {
 		return fmt.Errorf("train: note the run in the catalog: %w", err)

@@ -21,10 +21,12 @@ import (
 
 // File is the content of run.json.
 type File struct {
-	GDB     string       `json:"gdb"`
-	Store   string       `json:"store"`
-	Created time.Time    `json:"created"`
-	Config  setting.Node `json:"config"`
+	GDB   string `json:"gdb"`
+	Store string `json:"store"`
+	// Snapshot is the snapshot of the store that is trained on; it is kept as long as the run.
+	Snapshot uint64       `json:"snapshot,omitempty"`
+	Created  time.Time    `json:"created"`
+	Config   setting.Node `json:"config"`
 	// Link holds the settings of a run that predicts links; Config, Dims and Plan have
 	// no meaning then.
 	Link *setting.Link `json:"link,omitempty"`
@@ -105,15 +107,17 @@ const (
 
 // Dir is the directory of a run, runs/NAME.
 type Dir struct {
-	fs   vfs.FS
-	name string
-	dir  string
-	uuid kv.UUID
+	fs       vfs.FS
+	name     string
+	dir      string
+	uuid     kv.UUID
+	snapshot uint64
 }
 
 // Open returns the directory of a run. It does no I/O.
 func Open(s *layout.Store, name string) Dir {
-	return Dir{fs: s.FS(), name: name, dir: s.Path("runs", name), uuid: s.Meta().UUID}
+	return Dir{fs: s.FS(), name: name, dir: s.Path("runs", name), uuid: s.Meta().UUID,
+		snapshot: s.Meta().Snapshot}
 }
 
 // Path returns the path of a file in the directory.
@@ -240,8 +244,9 @@ func (r Dir) Lock() (io.Closer, error) {
 	return l, nil
 }
 
-// WriteFile writes run.json.
+// WriteFile writes run.json, with the snapshot of the store that the run is of.
 func (r Dir) WriteFile(f File) error {
+	f.Snapshot = r.snapshot
 	b, err := f.encode()
 	if err != nil {
 		return err

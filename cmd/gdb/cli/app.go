@@ -55,6 +55,9 @@ type App struct {
 	Running    string // the name of the command
 	Log        string // text or json
 	Color      string
+	At         string // the snapshot that is read: see layout.OpenAt
+
+	opened []*layout.Store // CloseStores closes them
 }
 
 // leastGoHeap keeps the garbage collector from running all the time under small bounds.
@@ -142,7 +145,7 @@ func (a *App) MayWrite(file string, force bool) error {
 // OpenStore opens a store, and the device that its files are read through as --io says.
 func (a *App) OpenStore(ctx context.Context, dir, io string) (*layout.Store, blockdev.Device,
 	error) {
-	st, err := layout.OpenLive(ctx, a.FS, dir)
+	st, err := a.Open(ctx, dir)
 	if err != nil {
 		return nil, nil, err
 	}
