@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ownFlags name the run of a training and its output; they stand before the groups.
-var ownFlags = []string{"task", "run", "resume", "from", "tensorboard", "checkpoint-every", "json"}
+// ownFlags name the run of a training, the snapshot it reads, and its output; they stand before the
+// groups.
+var ownFlags = []string{"task", "run", "resume", "from", "at", "tensorboard", "checkpoint-every",
+	"json"}
 
 // TestEachTrainingFlagIsInAGroup: a flag of train stands in a group of its help, and a setting is a
 // flag of train, or of plan alone.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/layout"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -47,10 +48,30 @@ func (f *readOnlyFS) ReuseForWrite(_, path string, _ vfs.DiskWriteCategory) (vfs
 
 func (f *readOnlyFS) Link(_, path string) error   { return f.refuse("link", path) }
 func (f *readOnlyFS) Rename(_, path string) error { return f.refuse("rename", path) }
-func (f *readOnlyFS) Remove(path string) error    { return f.refuse("remove", path) }
 func (f *readOnlyFS) RemoveAll(path string) error { return f.refuse("remove", path) }
 
-func (f *readOnlyFS) MkdirAll(path string, _ os.FileMode) error { return f.refuse("mkdir", path) }
+// ofReaders reports whether a path is the folder of the locks of readers, or one of them.
+func ofReaders(path string) bool {
+	return filepath.Base(path) == layout.ReadersDir ||
+		filepath.Base(filepath.Dir(path)) == layout.ReadersDir
+}
+
+func (f *readOnlyFS) Remove(path string) error {
+	if ofReaders(path) && f.locks {
+		return f.FS.Remove(path)
+	}
+	return f.refuse("remove", path)
+}
+
+func (f *readOnlyFS) MkdirAll(path string, perm os.FileMode) error {
+	switch {
+	case !ofReaders(path):
+		return f.refuse("mkdir", path)
+	case !f.locks:
+		return &os.PathError{Op: "mkdir", Path: path, Err: syscall.EROFS}
+	}
+	return f.FS.MkdirAll(path, perm)
+}
 
 func (f *readOnlyFS) Lock(path string) (io.Closer, error) {
 	if !f.locks {

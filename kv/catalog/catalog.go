@@ -169,6 +169,9 @@ func (w writer) dropSet(name string) error {
 			err = w.remove(chunkKey(name, i))
 		}
 	}
+	if err == nil {
+		err = w.remove([]byte(keySet + name))
+	}
 	return err
 }
 

@@ -201,6 +201,22 @@ func TestSplitsOfSnapshots(t *testing.T) {
 	if found, err := s.Catalog().Verify(t.Context()); err != nil || len(found) > 0 {
 		t.Errorf("verify: %v, %v", found, err)
 	}
+	for i := range was {
+		if err := s.Catalog().Unhold(t.Context(), fmt.Sprint("at", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	compact(t, fs)
+	s = open(t, fs, "")
+	if found, err := s.Catalog().Verify(t.Context()); err != nil || len(found) > 0 {
+		t.Errorf("verify when the former splits are forgotten: %v, %v", found, err)
+	}
+	if set, err := s.Catalog().Set(t.Context(), "train"); !errors.Is(err, kv.ErrNotFound) {
+		t.Errorf("the set of the former split is still there: %v, %v", set, err)
+	}
 }
 
 // TestTwoWriters: the second is told that another writes.
