@@ -167,6 +167,17 @@ func (db *DB) Node(ctx context.Context, external string) (kv.NodeID, error) {
 	return db.ids.Internal(ctx, external)
 }
 
+// Alternatives helps who asked for an external id that no node has: it returns an id that differs
+// only in the case of letters, or by a type of nodes in front, "" if there is none; and otherwise
+// at most two ids that the store has.
+func (db *DB) Alternatives(ctx context.Context, external string) (meant string, examples []string) {
+	if err := db.begin("alternatives"); err != nil {
+		return "", nil
+	}
+	defer db.use.RUnlock()
+	return ids.Alternatives(ctx, db.ids, db.store.Meta(), external)
+}
+
 // External returns the external ids of nodes.
 func (db *DB) External(ctx context.Context, nodes []kv.NodeID) ([]string, error) {
 	if err := db.begin("external ids"); err != nil {

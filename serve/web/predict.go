@@ -138,7 +138,7 @@ func (r *request) nodesOf(ctx context.Context, where string, ids []id) ([]layout
 		if errors.Is(err, kv.ErrNotFound) {
 			return nil, &failure{Status: statusNotFound, Where: fmt.Sprintf("%s[%d]", where, i),
 				What: fmt.Sprintf("no node %q", shortened(string(name))),
-				Do:   "name a node of the store"}
+				Do:   r.instead(ctx, string(name))}
 		}
 		if err != nil {
 			return nil, err
@@ -170,4 +170,16 @@ func (r *request) predictNew(ctx context.Context, run *served,
 		fresh[i] = train.FreshNode{Features: n.Features, Neighbors: near, Fresh: n.NewNeighbors}
 	}
 	return run.batcher.predict(ctx, fresh)
+}
+
+// instead says which id was probably meant, or how ids are written.
+func (r *request) instead(ctx context.Context, name string) string {
+	meant, examples := r.db.Alternatives(ctx, name)
+	switch {
+	case meant != "":
+		return fmt.Sprintf("did you mean %q?", shortened(meant))
+	case len(examples) > 0:
+		return fmt.Sprintf("name a node as the source does, such as %q", shortened(examples[0]))
+	}
+	return "name a node of the store"
 }

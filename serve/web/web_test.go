@@ -169,7 +169,8 @@ func TestAnswers(t *testing.T) {
 		{"/nearest", `{"id":7}`, 404, "no run that predicts links is served"},
 		{"/score", `{"head":7,"tail":8}`, 404, "serve one with --run"},
 		{"/predict", `{"ids":[7],"run":"other"}`, 404, `run \"other\" is not served`},
-		{"/predict", `{"ids":[70000]}`, 404, `"where":"ids[0]"`},
+		{"/predict", `{"ids":[70000]}`, 404, `"where":"ids[0]","do":"name a node as the source ` +
+			`does, such as \"0\""`},
 		{"/predict", `{"ids":[7.5]}`, 400, "7.5 is no id"},
 		{"/predict", `{}`, 400, "no node is asked for"},
 		{"/predict", `{"nodes":[{"features":[1]}]}`, 400, fmt.Sprintf("give %d", testDim)},
