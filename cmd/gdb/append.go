@@ -83,8 +83,8 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 		return nil
 	}
 	w := &cli.Lines{W: a.Out}
-	w.Printf("%s: snapshot %d adds %s nodes and %s edges, %s\n", dir, level.Snapshot,
-		cli.Count(level.Nodes), cli.Count(level.Edges), mem.FormatSize(level.Bytes))
+	w.Printf("%s: snapshot %d adds %s, %s\n", dir, level.Snapshot,
+		nodesAndEdges(level.Nodes, level.Edges), mem.FormatSize(level.Bytes))
 	return w.Err
 }
 
@@ -131,12 +131,24 @@ func (a *app) delete(cmd *cobra.Command, args []string, opt *ingest.Options, mor
 	}
 	w := &cli.Lines{W: a.Out}
 	if !a.Quiet {
-		w.Printf("%s: snapshot %d is without %s nodes and %s edges\n", args[0], done.Snapshot,
-			cli.Count(done.Nodes), cli.Count(done.Edges))
+		w.Printf("%s: snapshot %d is without %s\n", args[0], done.Snapshot,
+			nodesAndEdges(done.Nodes, done.Edges))
 	}
-	if n := done.LostNodes + done.LostEdges; n > 0 {
-		a.Note(fmt.Sprintf("%s of what the files name is not there: %s nodes and %s edges",
-			cli.Count(n), cli.Count(done.LostNodes), cli.Count(done.LostEdges)))
+	if done.LostNodes+done.LostEdges > 0 {
+		a.Note("the files name " + nodesAndEdges(done.LostNodes, done.LostEdges) +
+			" that the store does not have")
 	}
 	return w.Err
+}
+
+// nodesAndEdges returns two counts in words.
+func nodesAndEdges(nodes, edges uint64) string {
+	words := [2]string{cli.Count(nodes) + " nodes", cli.Count(edges) + " edges"}
+	if nodes == 1 {
+		words[0] = "1 node"
+	}
+	if edges == 1 {
+		words[1] = "1 edge"
+	}
+	return words[0] + " and " + words[1]
 }
