@@ -54,7 +54,10 @@ for system; do
   rm -rf "$tmp/python"
   cp -r python "$tmp/python"
   (cd "$tmp/python" && GDB_BINARY="$out/$name" "$tmp/venv/bin/python" setup.py -q bdist_wheel \
-    --plat-name "$wheel" --dist-dir "$out") >"$tmp/wheel.log" 2>&1 || { cat "$tmp/wheel.log"; exit 1; }
+    --plat-name "${wheel%%.*}" --dist-dir "$tmp/wheel" &&
+    "$tmp/venv/bin/python" -m wheel tags --remove --platform-tag "$wheel" "$tmp"/wheel/*.whl) \
+    >"$tmp/wheel.log" 2>&1 || { cat "$tmp/wheel.log"; exit 1; }
+  mv "$tmp"/wheel/*.whl "$out"
 done
 cp release/Containerfile LICENSE "$out"
 (cd "$out" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
