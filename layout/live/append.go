@@ -47,9 +47,23 @@ const workPath = "tmp/live"
 // has.
 func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (level *kv.LevelMeta,
 	err error) {
+	err = change(ctx, fs, dir, "append", opt, func(a *appending) (err error) {
+		level, err = a.run(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return level, nil
+}
+
+// change locks a store, has do make a commit, and ends it. If it fails it removes what do made, and
+// says what was under way.
+func change(ctx context.Context, fs vfs.FS, dir, what string, opt ingest.Options,
+	do func(a *appending) error) (err error) {
 	w, err := begin(ctx, fs, dir)
 	if err != nil {
-		return nil, fmt.Errorf("append: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	defer func() {
 		if err != nil {
@@ -57,21 +71,18 @@ func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (lev
 		}
 		err = errors.Join(err, w.close())
 	}()
-	if err := checkStore(w.store); err != nil {
-		return nil, fmt.Errorf("append: %w", err)
-	}
-	a := &appending{work: w, opt: opt, meta: w.store.Meta()}
-	if a.opt.Memory == 0 {
-		a.opt.Memory = mem.Available() / 2
-	}
-	a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
-	if level, err = a.run(ctx); err == nil {
-		err = w.finish(ctx, &opt)
+	if err = checkStore(w.store); err == nil {
+		a := &appending{work: w, opt: opt, meta: w.store.Meta()}
+		a.opt.Memory = cmp.Or(a.opt.Memory, mem.Available()/2)
+		a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
+		if err = do(a); err == nil {
+			err = w.finish(ctx, &a.opt)
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("append: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return level, nil
+	return nil
 }
 
 // work is a commit or compaction under way, which has the store for itself but for readers.
@@ -223,7 +234,7 @@ func (a *appending) run(ctx context.Context) (*kv.LevelMeta, error) {
 	}
 	small := a.isSmall(src.Meta())
 	if !small {
-		if err := a.flush(ctx, &a.opt, isAny); err != nil {
+		if err := a.flush(ctx, &a.opt); err != nil {
 			return nil, err
 		}
 		a.meta = a.store.Meta()
@@ -241,7 +252,7 @@ func (a *appending) run(ctx context.Context) (*kv.LevelMeta, error) {
 		return level, a.hold(ctx, add, level)
 	}
 	if small && len(a.store.HeldCommits()) > 0 {
-		if err := a.flush(ctx, &a.opt, isAny); err != nil {
+		if err := a.flush(ctx, &a.opt); err != nil {
 			return nil, err
 		}
 		a.meta = a.store.Meta()

@@ -27,7 +27,7 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	if len(w.store.Levels()) == 0 { // held commits may take away all that they add
-		if err := w.flush(ctx, &ingest.Options{}, isAny); err != nil {
+		if err := w.flush(ctx, &ingest.Options{}); err != nil {
 			return nil, fmt.Errorf("compact: %w", err)
 		}
 		return w.store.Meta(), w.sweep(ctx)

@@ -15,7 +15,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/input"
-	"gdb/layout/ingest/steps"
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
@@ -44,29 +43,14 @@ type Deleted struct {
 // no id leads to it, and no split has it. Besides the memory of reading the file, it takes 80 bytes
 // for each edge that it names or that ends at one of the nodes.
 func Delete(ctx context.Context, fs vfs.FS, dir string, del Deletion) (done *Deleted, err error) {
-	w, err := begin(ctx, fs, dir)
+	d := &deleting{}
+	err = change(ctx, fs, dir, "delete", del.Options, func(a *appending) error {
+		d.appending, d.held = a, mem.NewAccount(a.budget, "edges that are deleted")
+		defer d.held.Release()
+		return d.run(ctx, del)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("delete: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, removeAll(w.fs, w.path()))
-		}
-		err = errors.Join(err, w.close())
-	}()
-	if err := checkStore(w.store); err != nil {
-		return nil, fmt.Errorf("delete: %w", err)
-	}
-	a := &appending{work: w, opt: del.Options, meta: w.store.Meta()}
-	a.opt.Memory = cmp.Or(a.opt.Memory, mem.Available()/2)
-	a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
-	d := &deleting{appending: a, held: mem.NewAccount(a.budget, "edges that are deleted")}
-	defer d.held.Release()
-	if err = d.run(ctx, del); err == nil {
-		err = w.finish(ctx, &d.opt)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("delete: %w", err)
+		return nil, err
 	}
 	return &d.done, nil
 }
@@ -391,7 +375,7 @@ func (d *deleting) hasKey(first int, key layout.EdgeKey) bool {
 
 // level writes a deletion as a level, and takes nodes out of splits and ids.
 func (d *deleting) level(ctx context.Context, c *layout.Commit) error {
-	if err := d.flush(ctx, &d.opt, isAny); err != nil {
+	if err := d.flush(ctx, &d.opt); err != nil {
 		return err
 	}
 	var levels []kv.LevelMeta

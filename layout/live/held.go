@@ -112,7 +112,7 @@ func (w *work) finish(ctx context.Context, opt *ingest.Options) error {
 		if err := w.reopen(ctx); err != nil {
 			return err
 		}
-		if err := w.flush(ctx, opt, isAny); err != nil {
+		if err := w.flush(ctx, opt); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (w *work) reopen(ctx context.Context) (err error) {
 	return err
 }
 
-// isWorth reports whether commits are worth a level, and isAny whether there are some.
+// isWorth reports whether commits are worth a level.
 func isWorth(commits []*layout.Commit) bool {
 	edges := 0
 	for _, c := range commits {
@@ -137,12 +137,9 @@ func isWorth(commits []*layout.Commit) bool {
 	return edges > heldEdges || len(commits) > heldCommits
 }
 
-func isAny(commits []*layout.Commit) bool { return len(commits) > 0 }
-
-// flush writes the small commits out as levels, if is says so of them. The snapshot stays.
-func (w *work) flush(ctx context.Context, opt *ingest.Options,
-	is func(commits []*layout.Commit) bool) error {
-	if !is(w.store.HeldCommits()) {
+// flush writes the small commits out as levels, if there are some. The snapshot stays.
+func (w *work) flush(ctx context.Context, opt *ingest.Options) error {
+	if len(w.store.HeldCommits()) == 0 {
 		return nil
 	}
 	var levels []kv.LevelMeta

@@ -229,7 +229,7 @@ func (t *trial) step() {
 		w, err := begin(t.Context(), t.fs, "s")
 		if err == nil {
 			opt := t.options(false, false, false)
-			err = w.flush(t.Context(), &opt, isAny)
+			err = w.flush(t.Context(), &opt)
 		}
 		if err == nil {
 			err = errors.Join(w.sweep(t.Context()), w.close())

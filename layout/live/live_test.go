@@ -402,7 +402,7 @@ func TestHeld(t *testing.T) {
 		"7.commit")
 	w, err := begin(t.Context(), fs, "s")
 	if err == nil {
-		err = w.flush(t.Context(), &opt, isAny)
+		err = w.flush(t.Context(), &opt)
 	}
 	if err == nil {
 		err = errors.Join(w.sweep(t.Context()), w.close())

@@ -23,16 +23,16 @@ const scratchMost = 1 << 20
 
 // newScratch returns a file system for reading sources to dir: in memory if the sources are small.
 func newScratch(fs vfs.FS, dir string, opt *ingest.Options) (vfs.FS, error) {
-	if !isSmall(fs, opt) {
+	if !fitsMemory(fs, opt) {
 		return fs, nil
 	}
 	s := &scratch{fs, vfs.NewMem(), dir}
 	return s, s.memory.MkdirAll(dir, 0o755)
 }
 
-// isSmall reports whether the sources have at most scratchMost bytes. What cannot be told is not
-// small.
-func isSmall(fs vfs.FS, opt *ingest.Options) bool {
+// fitsMemory reports whether the sources have at most scratchMost bytes. It says no where that
+// cannot be told.
+func fitsMemory(fs vfs.FS, opt *ingest.Options) bool {
 	paths := append([]string{opt.Edges, opt.Nodes, opt.Features, opt.Labels}, opt.Sources...)
 	for _, path := range opt.Splits {
 		paths = append(paths, path)

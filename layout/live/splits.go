@@ -21,7 +21,7 @@ func PutSplits(ctx context.Context, fs vfs.FS, dir string,
 		return fmt.Errorf("split: %w", err)
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	if err = w.flush(ctx, &ingest.Options{}, isAny); err == nil {
+	if err = w.flush(ctx, &ingest.Options{}); err == nil {
 		err = w.commit(ctx, func(m *kv.Meta, _ func(name string) (*roaring.Bitmap, error)) (
 			map[string]*roaring.Bitmap, error) {
 			m.SetSplits(sets)

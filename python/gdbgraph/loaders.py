@@ -168,8 +168,8 @@ class NeighborLoader(_Ahead, NodeLoader):  # type: ignore[misc]
                  memory: int | str | None = None, threads: int | None = None,
                  **kwargs: Any) -> None:
         if input_time is not None and time_attr is None:
-            raise ValueError("Received conflicting 'input_time' and 'time_attr' arguments: "
-                             "'input_time' is set while 'time_attr' is not set.")
+            raise ValueError("input_time gives seeds a time, but time_attr does not say which "
+                             "attribute has the times of edges or nodes: give both")
         options = {"replace": replace, "subgraph_type": subgraph_type, "disjoint": disjoint,
                    "temporal_strategy": temporal_strategy, "time_attr": time_attr,
                    "weight_attr": weight_attr, "is_sorted": is_sorted, "directed": directed,
@@ -207,11 +207,8 @@ class LinkNeighborLoader(_Ahead, LinkLoaderOfPyG):  # type: ignore[misc]
                  memory: int | str | None = None, threads: int | None = None,
                  **kwargs: Any) -> None:
         if (edge_label_time is not None) != (time_attr is not None):
-            says = ["set" if v is not None else "not set" for v in (edge_label_time, time_attr)]
-            raise ValueError(
-                f"Received conflicting 'edge_label_time' and 'time_attr' arguments: "
-                f"'edge_label_time' is {says[0]} while 'time_attr' is {says[1]}. Both arguments "
-                "must be provided for temporal sampling.")
+            raise ValueError("edge_label_time gives edges to predict a time, and time_attr names "
+                             "the attribute with the times of the graph: give both, or neither")
         options = {"replace": replace, "subgraph_type": subgraph_type, "disjoint": disjoint,
                    "temporal_strategy": temporal_strategy, "time_attr": time_attr,
                    "weight_attr": weight_attr, "is_sorted": is_sorted, "directed": directed,

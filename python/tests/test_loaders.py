@@ -129,7 +129,7 @@ def test_arguments_that_change_nothing(data) -> None:
     assert loader.num_workers == 0 and all(isinstance(n, int) for n in loader)
     with pytest.raises(ValueError, match="root: what is asked for is drawn in this process"):
         NeighborLoader(data, [3], disjoint=True, root="somewhere")
-    with pytest.raises(ValueError, match="conflicting 'input_time'"):
+    with pytest.raises(ValueError, match="input_time gives seeds a time"):
         NeighborLoader(data, [3], input_time=torch.arange(NODES))
 
 

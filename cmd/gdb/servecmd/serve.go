@@ -45,8 +45,8 @@ At a socket: sample batches and gather their features for programs on this
 machine, such as PyTorch, which read them where they are: in memory that both
 map. The Python package gdbgraph starts such a server by itself, see
 docs/python.md. Several programs share one server, its caches and its memory.
-The batches are those of train with the same seed. A file PATH.lock beside the
-socket keeps a second server away.
+With one seed, a server and gdb train make the same batches. A file PATH.lock
+beside the socket keeps a second server away.
 
 Over HTTP: predict nodes of the store and new ones, score edges, list
 neighbors, run statements, see docs/serving.md. Runs are opened before it
@@ -78,8 +78,8 @@ func MCP(a *cli.App, version string) *cobra.Command {
 		Use:   "mcp STORE [flags]",
 		Short: "Answer a language model's tools about a store",
 		Long: `Answer a client of the Model Context Protocol over standard input and output.
-The tools are those of gdb serve --http: predict, score, nearest, neighbors,
-query and info. They only read. See docs/serving.md.`,
+The tools predict, score, nearest, neighbors, query and info answer as the
+endpoints of gdb serve --http do, and only read. See docs/serving.md.`,
 		Example: `  gdb mcp cora.gdb --run r0001`,
 		Args:    cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
