@@ -177,6 +177,18 @@ func readCommit(s *Store, snapshot uint64) (*Commit, error) {
 	return c, nil
 }
 
+// VerifyCommit checks the file of a commit by itself, and returns its size in bytes.
+func (s *Store) VerifyCommit(snapshot uint64) (size int64, err error) {
+	path := CommitPath(snapshot)
+	raw, err := files.ReadSmall(s.fs, s.Path(path), commitMost)
+	if err == nil {
+		if _, bad := decodeCommit(raw, s.meta.UUID, snapshot); bad != nil {
+			err = &CorruptionError{Path: path, Block: -1, What: bad.Error()}
+		}
+	}
+	return int64(len(raw)), err
+}
+
 func decodeCommit(raw []byte, uuid kv.UUID, snapshot uint64) (*Commit, error) {
 	d := codec.NewDec(raw)
 	sum := d.U32()

@@ -65,7 +65,7 @@ func (a *app) printReport(dir string, r *inspect.CheckReport, whole, asJSON bool
 		}
 		if err := a.PrintJSON(map[string]any{"store": dir, "ok": len(findings) == 0 && whole,
 			"files": r.Files, "bytes": r.Bytes, "findings": findings,
-			"unchecked": r.Unchecked}); err != nil {
+			"unchecked": r.Unchecked, "left": append([]string{}, r.Left...)}); err != nil {
 			return err
 		}
 	} else if err := a.printFindings(dir, r, whole); err != nil {
@@ -101,6 +101,10 @@ func (a *app) printFindings(dir string, r *inspect.CheckReport, whole bool) erro
 	if len(r.Unchecked) > 0 {
 		w.Printf("not looked at: %s (verified when they are read)\n",
 			strings.Join(r.Unchecked, ", "))
+	}
+	if len(r.Left) > 0 {
+		w.Printf("left by a commit that was killed, removed by the next: %s\n",
+			strings.Join(r.Left, ", "))
 	}
 	return w.Err
 }

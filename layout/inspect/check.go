@@ -41,6 +41,8 @@ type CheckReport struct {
 	Strangers int
 	// Unchecked lists the folders that hold files and were not checked: see uncheckedFolders.
 	Unchecked []string
+	// Left lists what a commit or compaction that was killed has left, and the next one removes.
+	Left []string
 }
 
 // findingsMost is how many damaged blocks of one file are listed. Further ones are only counted.
@@ -48,24 +50,16 @@ const findingsMost = 1000
 
 // Check verifies a store: the catalog, every checksum of every file, and with Full what the bytes
 // mean. It goes on after damage. It also goes on after a file that it could not read, and then
-// returns an error together with the report of the other files. It takes the memory of read buffers
+// returns an error together with the report of the other files. Of a store that was appended to it
+// checks the base and the levels of all snapshots. It takes the memory of read buffers
 // of 8 MiB, of the checksums of one file of rows or the index of one topology file at a time, and
 // of ids.Verify.
 func Check(ctx context.Context, dev blockdev.Device, s *layout.Store,
 	opt CheckOptions) (*CheckReport, error) {
-	if err := s.WithoutLevels(); err != nil {
-		return nil, err
+	c := checker{ctx: ctx, dev: dev, s: s, opt: opt, report: &CheckReport{}}
+	if s.Meta().Manifest > 0 {
+		return checkLive(c)
 	}
-	if base := s.Base(); base != s && len(s.Levels()) == 0 {
-		report, err := Check(ctx, dev, base, opt)
-		if report != nil && err == nil {
-			var own []kv.Finding
-			own, err = s.Catalog().Verify(ctx)
-			report.Findings = append(report.Findings, own...)
-		}
-		return report, err
-	}
-	c := &checker{ctx: ctx, dev: dev, s: s, opt: opt, report: &CheckReport{}}
 	if err := c.selectFiles(); err != nil {
 		return nil, err
 	}
@@ -74,17 +68,24 @@ func Check(ctx context.Context, dev blockdev.Device, s *layout.Store,
 			return nil, err
 		}
 	}
-	var failed error
-	for _, m := range c.files {
-		err := c.file(m)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("layout: check %s: %w", m.Path, err))
-		}
-		if ctx.Err() != nil {
-			return nil, err
-		}
+	failed := c.eachFile()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	return c.report, errors.Join(failed, c.unchecked())
+}
+
+// eachFile checks the files that were chosen, and goes on after those that cannot be read.
+func (c *checker) eachFile() (failed error) {
+	for _, m := range c.files {
+		if err := c.file(m); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("layout: check %s: %w", m.Path, err))
+		}
+		if c.ctx.Err() != nil {
+			break
+		}
+	}
+	return failed
 }
 
 type checker struct {
@@ -96,6 +97,9 @@ type checker struct {
 	files       []kv.FileMeta
 	done, total int64
 	idsDone     bool // the id files were checked
+	// apart says that the files are a base whose catalog describes the levels on it too, so that
+	// its counts of loops, types and labels are not those of the files.
+	apart bool
 
 	// The fields below are about the file that is being checked.
 	path    string

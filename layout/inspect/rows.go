@@ -44,7 +44,7 @@ func (c *checker) rowsOrSums(m kv.FileMeta, f *layout.File) error {
 		c.find(-1, -1, "labels of kind %q take 4 bytes, not %d", labels.Kind, shape.RowBytes)
 		labels = nil
 	}
-	if labels != nil && c.opt.Full {
+	if labels != nil && c.opt.Full && !c.apart {
 		r.labels = &labelMeaning{c: c, meta: labels, counts: make([]uint64, len(labels.Classes))}
 	}
 	return r.run()

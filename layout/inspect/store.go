@@ -45,12 +45,17 @@ func (c *checker) catalog() error {
 	if c.opt.File != "" {
 		return nil
 	}
+	return errors.Join(c.listings(), c.strangers())
+}
+
+// listings finds files among those of the graph that the catalog does not list.
+func (c *checker) listings() error {
 	for _, folder := range dataFolders {
 		if err := c.listing(folder); err != nil {
 			return err
 		}
 	}
-	return c.strangers()
+	return nil
 }
 
 // partitions checks that the partitions follow each other and hold all nodes and edges.
@@ -105,8 +110,14 @@ func (c *checker) unchecked() error {
 	if c.opt.File != "" {
 		return nil
 	}
-	for _, folder := range uncheckedFolders {
-		names, err := c.s.FS().List(c.s.Path(folder))
+	folders := uncheckedFolders
+	if all, err := c.s.FS().List(c.s.Dir()); err == nil && c.s.Meta().Manifest > 0 {
+		folders = slices.Concat(slices.DeleteFunc(all, func(name string) bool {
+			return !isPrep(name)
+		}), folders)
+	}
+	for _, folder := range folders {
+		names, err := c.s.FS().List(c.at(folder))
 		if err != nil && !oserror.IsNotExist(err) {
 			return fmt.Errorf("layout: check: list %s: %w", folder, err)
 		}
@@ -120,12 +131,17 @@ func (c *checker) unchecked() error {
 	return nil
 }
 
+// isPrep reports whether a folder has what was made of some snapshot.
+func isPrep(name string) bool { return strings.HasPrefix(name, layout.PrepDir+"-") }
+
 // strangers finds files that do not belong into the store: beside its folders, among the files of
 // the catalog, and among the folders of runs.
 func (c *checker) strangers() error {
 	folders := slices.Concat(dataFolders, uncheckedFolders, []string{layout.CatalogName})
+	live := c.s.Meta().Manifest > 0
 	err := c.each("", func(rel string, _ bool) error {
-		if !slices.Contains(folders, rel) {
+		ofLevels := live && (rel == layout.LevelsDir || isPrep(rel))
+		if !slices.Contains(folders, rel) && !ofLevels {
 			c.stranger(rel, "nothing of a store has this name")
 		}
 		return nil
@@ -157,10 +173,15 @@ func (c *checker) stranger(rel, why string) {
 		What: why + "; delete it or move it away"})
 }
 
+// at returns where a file of the store's own folder is, whatever base its graph has.
+func (c *checker) at(rel string) string {
+	return c.s.FS().PathJoin(append([]string{c.s.Dir()}, strings.Split(rel, "/")...)...)
+}
+
 // each calls fn for each entry of a folder, ordered by name, with its path in the store and whether
 // it is a folder. An entry that cannot be examined, such as a circular link, counts as no folder.
 func (c *checker) each(folder string, fn func(rel string, isDir bool) error) error {
-	names, err := c.s.FS().List(c.s.Path(folder))
+	names, err := c.s.FS().List(c.at(folder))
 	if oserror.IsNotExist(err) {
 		return nil
 	}
@@ -174,7 +195,7 @@ func (c *checker) each(folder string, fn func(rel string, isDir bool) error) err
 	slices.Sort(names)
 	for _, name := range names {
 		rel := strings.TrimPrefix(folder+"/"+name, "/")
-		info, err := c.s.FS().Stat(c.s.Path(rel))
+		info, err := c.s.FS().Stat(c.at(rel))
 		if err := fn(rel, err == nil && info.IsDir()); err != nil {
 			return err
 		}

@@ -473,6 +473,7 @@ func TestHistories(t *testing.T) {
 					t.Fatal("after the last step")
 				}
 			}
+			sound(t, h.fs, "s")
 		})
 	}
 }
