@@ -7,7 +7,7 @@ The store is small and typed: nulls, loops, parallel edges, a relation between s
 OPTIONAL MATCH, WITH and UNWIND and a RETURN, drawn together with its SQL, in which each clause is a table of its variables:
 nodes and relationships are structs, and that no relationship stands twice in a MATCH is written out. Answers are compared as
 multisets, in order where all columns are ordered. What differs is printed with both texts; the exit code is
-then 1. Ctrl-C ends it with what was counted so far.
+then 1. Counts are printed every 500 statements; Ctrl-C ends it with the last ones.
 """
 import argparse
 import random
@@ -420,7 +420,7 @@ def compare(args, number, duck, gdb):
             answers.append(plainly(words(peer.ask(text, args.limit)[0]), ordered))
         except engines.Failed as error:
             if str(error) == "limit":
-                return "past the limit"
+                return f"past the limit of {name}"
             print(f"{number}: refused by {name}: {error}\n  {cypher}\n  {sql if peer is duck else ''}")
             return f"refused by {name}"
     if answers[0] == answers[1]:
@@ -428,6 +428,11 @@ def compare(args, number, duck, gdb):
     print(f"{number}: different:\n  {cypher}\n  {sql}\n  DuckDB {len(answers[0])} rows {str(answers[0])[:300]}\n"
           f"  gdb    {len(answers[1])} rows {str(answers[1])[:300]}")
     return "different"
+
+
+def said(counts):
+    """The counts in one line."""
+    return "; ".join(f"{n} {what}" for what, n in counts.items())
 
 
 def main():
@@ -447,13 +452,16 @@ def main():
         peer.load(tables, dir)
     for view in views(tables):
         duck.ask(view, args.limit)
-    counts = dict.fromkeys(("same", "same, without rows", "different", "refused by gdb", "refused by DuckDB", "past the limit"), 0)
+    counts = dict.fromkeys(("same", "same, without rows", "different", "refused by gdb", "refused by DuckDB",
+                            "past the limit of gdb", "past the limit of DuckDB"), 0)
     try:
         for number in range(args.first, args.first + args.count):
             counts[compare(args, number, duck, gdb)] += 1
+            if (number - args.first) % 500 == 499:
+                print(f"so far: {said(counts)}")
     except KeyboardInterrupt:
         pass
-    print("; ".join(f"{n} {what}" for what, n in counts.items()))
+    print(said(counts))
     gdb.close()
     duck.close()
     sys.exit(counts["different"] + counts["refused by gdb"] + counts["refused by DuckDB"] > 0)

@@ -206,8 +206,8 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 			mem.FormatSize(int64(f.RowBytes)), mem.FormatSize(int64(f.PageBytes)))
 		for i, of := range f.Sections {
 			columns := m.NodeTypes[i].FeatureColumns().Sources()
-			w.Printf("  type      %s\n", cli.Cut(fmt.Sprintf("%s: %d x %s %s",
-				m.NodeTypes[i].Name, of.Dim, f.DType, shorten(columns, 8)), 66))
+			w.Printf("  type      %s\n", cli.Cut(strings.TrimSpace(fmt.Sprintf("%s: %d x %s %s",
+				m.NodeTypes[i].Name, of.Dim, f.DType, shorten(columns, 8))), 66))
 		}
 		if names := m.FeatureColumns(f).Sources(); len(names) > 0 {
 			w.Printf("  columns   %s\n", cli.Cut(shorten(names, 8), 66))

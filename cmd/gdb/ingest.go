@@ -127,8 +127,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.BoolVar(&opt.Cluster, "cluster", false, "cluster nodes first: fewer edges are cut")
 	f.StringVar(&opt.FeatureDType, "feature-dtype", "auto", "features on disk: f32, f16, bf16, "+
 		"or auto, which is f32, or sparse where the source is and that is smaller")
-	f.StringVar(&opt.Normalize, "normalize", "none",
-		"features: none, row (sum 1), zscore (columns) or auto")
+	f.StringVar(&opt.Normalize, "normalize", "", "features: none, row (sum 1), "+
+		"zscore (columns) or auto (default: none; auto for tables of several types)")
 	f.StringVar(&more.block, "block", "4KiB", "topology block")
 	f.BoolVar(&opt.AllowNaN, "allow-nan", false, "take NaN and Inf in features")
 	f.Int64Var(&opt.SkipBad, "skip-bad", 0, "bad lines to tolerate; each is reported")

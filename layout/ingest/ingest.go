@@ -424,7 +424,11 @@ func isNotExist(err error) bool { return err != nil && oserror.IsNotExist(err) }
 // describe notes what was found, and whether it may not fit on the disk.
 func (p *pipeline) describe() {
 	if p.again == nil {
-		p.note("%s is read as %s", strings.Join(p.opt.inputs(), " "), p.info.Format)
+		inputs, verb := p.opt.inputs(), "is"
+		if len(inputs) > 1 {
+			verb = "are"
+		}
+		p.note("%s %s read as %s", strings.Join(inputs, " "), verb, p.info.Format)
 	}
 	for _, n := range p.info.Notes {
 		p.note("%s", n)

@@ -22,7 +22,7 @@ const scaleRows = 4096
 func Scale(ctx context.Context, src *loader.Source, auto bool) (*rowfile.Scale, error) {
 	if src.Rows.Meta().Sections != nil {
 		return nil, errors.New("zscore scales columns, and each type of nodes has columns of its " +
-			"own here, which ingest has scaled: leave it out")
+			"own here, which ingest scales (its --normalize): leave it out, or --features columns")
 	}
 	measured, err := measureColumns(ctx, src)
 	if err != nil {
