@@ -306,6 +306,18 @@ func (db *DB) Query(ctx context.Context, statement string, params map[string]any
 	return db.engine.Query(ctx, statement, params)
 }
 
+// QueryColumns runs a statement as Query does, and returns its rows by columns, in the buffers of
+// Apache Arrow's format. They are counted in the memory of the store until the caller releases
+// them.
+func (db *DB) QueryColumns(ctx context.Context, statement string,
+	params map[string]any) (*query.Columns, error) {
+	if err := db.begin("query"); err != nil {
+		return nil, err
+	}
+	defer db.use.RUnlock()
+	return db.engine.Columns(ctx, statement, params)
+}
+
 // Stats are counters of an opened store.
 type Stats struct {
 	IO       blockdev.Stats

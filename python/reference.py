@@ -13,6 +13,7 @@ PAGE = HERE.parent / "docs" / "python-reference.md"
 #: What is documented, by file: functions, and classes with their public methods.
 CONTENTS = {
     "__init__.py": ["open"], "_ingest.py": ["ingest"], "store.py": ["Store", "Features"],
+    "result.py": ["Result"],
     "loaders.py": ["NeighborLoader", "LinkNeighborLoader", "HGTLoader"],
     "lightning.py": ["NodeData"],
     "loader.py": ["Loader"], "link.py": ["LinkLoader"], "batch.py": ["Batch"],

@@ -276,28 +276,20 @@ func (t *session) query(ctx context.Context, db *gdb.DB, f *protocol.Frame) erro
 	if err != nil {
 		return err
 	}
-	res, err := db.Query(ctx, m.Statement, params)
+	res, err := db.QueryColumns(ctx, m.Statement, params)
 	if err != nil {
 		return err
 	}
-	if err := t.take(tableBytes(res.Rows)); err != nil {
-		return err
-	}
-	out := protocol.Table{Rows: [][]any{}}
+	defer res.Release()
+	out := protocol.Table{Rows: res.Rows}
 	for _, note := range res.Notes {
 		out.Notes = append(out.Notes, message.Plain(note))
 	}
-	for _, c := range res.Columns {
-		out.Columns, out.Kinds = append(out.Columns, c.Name), append(out.Kinds, c.Type.String())
+	layouts, data := res.Layouts()
+	if out.Columns, err = json.Marshal(layouts); err != nil {
+		return fmt.Errorf("serve: describe columns: %w", err)
 	}
-	return t.sendList(protocol.KindTable, out, func(text *protocol.Text) error {
-		for _, row := range res.Rows {
-			if err := text.Add(row); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return t.send(protocol.KindTable, out, data...)
 }
 
 // paramsOf returns the parameters of a statement; numbers are json.Number.
@@ -311,22 +303,6 @@ func paramsOf(text []byte) (params map[string]any, err error) {
 		return nil, fmt.Errorf("serve: parameters: want an object: %w", err)
 	}
 	return params, nil
-}
-
-// cellBytes is the memory that a cell of a result takes beside its text.
-const cellBytes = 32
-
-// tableBytes returns the memory that the rows of a result take.
-func tableBytes(rows [][]any) (n int64) {
-	for _, row := range rows {
-		n += cellBytes * int64(len(row))
-		for _, cell := range row {
-			if text, ok := cell.(string); ok {
-				n += int64(len(text))
-			}
-		}
-	}
-	return n
 }
 
 // names sends the external ids of nodes.

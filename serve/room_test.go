@@ -13,14 +13,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestTableBytes: a cell of a result takes 32 bytes, and a text its length besides.
-func TestTableBytes(t *testing.T) {
-	rows := [][]any{{int64(1), "four", nil}, {}, {2.5, "", "three"}}
-	if got, want := tableBytes(rows), int64(6*32+4+5); got != want {
-		t.Errorf("%d bytes, want %d", got, want)
-	}
-}
-
 // TestLentBytes: plans count what a node and an edge of a batch take in an arena.
 func TestLentBytes(t *testing.T) {
 	for _, c := range []struct{ types, weights, places bool }{{}, {types: true},

@@ -599,7 +599,7 @@ func TestLookups(t *testing.T) {
 	var table protocol.Table
 	f = k.must(protocol.KindQuery, protocol.Query{Statement: "NEIGHBORS 7"}, nil,
 		protocol.KindTable)
-	if err := f.Decode(&table); err != nil || len(table.Rows) != int(off[1]) {
+	if err := f.Decode(&table); err != nil || table.Rows != int(off[1]) {
 		t.Errorf("%v, %v", table, err)
 	}
 }

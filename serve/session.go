@@ -165,8 +165,8 @@ type sendError struct{ error }
 func (e *sendError) Unwrap() error { return e.error }
 
 // send sends an answer.
-func (t *session) send(kind protocol.Kind, body any, data []byte) error {
-	if err := t.conn.Send(kind, body, data); err != nil {
+func (t *session) send(kind protocol.Kind, body any, data ...[]byte) error {
+	if err := t.conn.Send(kind, body, data...); err != nil {
 		return &sendError{err}
 	}
 	return nil
@@ -350,7 +350,7 @@ func (t *session) lend(it item) error {
 		file = it.arena.Descriptor()
 	}
 	it.batch.Gone = t.pool.Lend(it.arena)
-	if err := t.conn.SendFile(protocol.KindBatch, it.batch, nil, file); err != nil {
+	if err := t.conn.SendFile(protocol.KindBatch, it.batch, file); err != nil {
 		return &sendError{err}
 	}
 	return nil

@@ -141,6 +141,7 @@ var rooms = map[string][]string{
 		"shell/cypher/ast",
 		"shell/cypher/parse",
 		"shell/cypher/value",
+		"shell/columns",
 		"shell/cypher/eval",
 		"shell/cypher/check",
 		"shell/cypher/plain",

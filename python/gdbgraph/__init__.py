@@ -14,11 +14,12 @@ from .batch import Batch
 from ._ingest import ingest
 from .link import LinkLoader
 from .loader import Loader
+from .result import Result
 from .store import Features, Store
 
 __all__ = [
     "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "HGTLoader", "LinkLoader",
-    "LinkNeighborLoader", "Loader", "NeighborLoader", "ServerError", "Store", "ingest", "load_run",
+    "LinkNeighborLoader", "Loader", "NeighborLoader", "Result", "ServerError", "Store", "ingest", "load_run",
     "open",
 ]
 __version__ = "0.1.0"

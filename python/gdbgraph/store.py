@@ -19,6 +19,7 @@ from ._server import Server, shared_socket
 from .batch import arrays_of
 from .link import LinkLoader
 from .loader import Loader
+from .result import Result
 
 # What is asked for at a time. The server has a sixteenth of its memory for all who ask.
 _ROW_BYTES = 1 << 20  # of features and of labels
@@ -257,44 +258,19 @@ class Store:
             parts.append(self._arrays(_wire.NODES, {"names": names})["n_id"])
         return np.concatenate(parts)
 
-    def query(self, statement: str, params: dict[str, Any] | str | None = None,
-              to: str | None = None) -> Any:
-        """The result of a statement of ``gdb shell``, such as a MATCH.
+    def query(self, statement: str, params: dict[str, Any] | None = None) -> Result:
+        """The rows of a statement of ``gdb shell``, such as a MATCH: see ``Result``, whose
+        ``arrow()``, ``pandas()`` and ``dict()`` give them.
 
         ``params`` are the values of $NAME in a statement of openCypher: numbers, strings, lists,
-        dicts and arrays of numpy.
-
-        ``to`` is "pandas", "arrow", or "dict" of lists by column; None is pandas where it is
-        installed, in which a column of whole numbers with nulls is an Int64. What ``gdb shell``
-        would note beside the rows arrives as warnings.
+        dicts and arrays of numpy. What ``gdb shell`` would note beside the rows arrives as
+        warnings.
         """
-        if isinstance(params, str):  # it is what ``to`` says
-            params, to = None, params
-        table = self._ask(_wire.QUERY, {"statement": statement, "params": params},
-                          answer=_wire.TABLE).body
-        for note in table.get("notes") or []:
+        frame = self._ask(_wire.QUERY, {"statement": statement, "params": params},
+                          answer=_wire.TABLE)
+        for note in frame.body["notes"] or ():
             warnings.warn(note, stacklevel=2)
-        names = table["columns"] or []
-        columns = {n: [row[i] for row in table["rows"]] for i, n in enumerate(names)}
-        if to == "dict":
-            return columns
-        if to == "arrow":
-            import pyarrow
-
-            types = {"string": pyarrow.string(), "int64": pyarrow.int64(),
-                     "float64": pyarrow.float64()}
-            return pyarrow.table(columns, pyarrow.schema(
-                [(n, types[kind]) for n, kind in zip(names, table["kinds"] or [])]))
-        try:
-            import pandas
-        except ImportError:
-            if to is not None:
-                raise
-            return columns
-        frame = pandas.DataFrame(columns, columns=names)
-        whole = {n: "Int64" for n, kind in zip(names, table["kinds"] or [])
-                 if kind == "int64" and None in columns[n]}
-        return frame.assign(**{n: pandas.array(columns[n], kind) for n, kind in whole.items()})
+        return Result(frame.body["rows"], frame.body["columns"], frame.data)
 
     def stats(self) -> dict[str, Any]:
         """Counters of the server: bytes read, hits of the cache, times, memory."""

@@ -83,7 +83,7 @@ def test_edges_of_arrays(tmp_path) -> None:
         assert (store.num_nodes, store.num_edges) == (6, 2)
         indptr, found = store.neighbors(range(6))
         assert np.diff(indptr).tolist() == [0, 1, 0, 1, 0, 0] and found.tolist() == [0, 2]
-        table = store.query("NEIGHBORS #1,#3", "dict")
+        table = store.query("NEIGHBORS #1,#3").dict()
         assert table["weight"] == [0.5, 2] and len(set(table["time"])) == 2
 
 
@@ -160,7 +160,7 @@ def test_frames_of_pandas(tmp_path) -> None:
         assert store.features[ids].tolist() == [[7, 1], [8, 0], [9, 1]]
         assert store.feature_names == ["age", "ok"]
         assert store.classes == ["0", "1"] and store.labels_of(ids).tolist() == [1, -1, 0]
-        table = store.query("NEIGHBORS 2", "dict")
+        table = store.query("NEIGHBORS 2").dict()
         assert table["neighbor"] == ["1"] and table["weight"] == [0.5] and "time" in table
     names = pandas.DataFrame({"a": ["#x", "x", 1], "b": [" x", "x,y", "p\nq"]})
     with pytest.warns(UserWarning), gdbgraph.open(
@@ -223,12 +223,12 @@ def test_attributes_of_data(tmp_path) -> None:
         data.train_mask = torch.tensor([1, 0, 1, 0], dtype=torch.uint8)
         with gdbgraph.open(gdbgraph.ingest(tmp_path / f"{name}.gdb", data)) as store:
             assert store.features[:].tolist() == x.tolist() and store.splits == {"train": 2}
-            assert store.query("NEIGHBORS #2", "dict")["weight"] == [3, 4]
+            assert store.query("NEIGHBORS #2").dict()["weight"] == [3, 4]
     with pytest.warns(UserWarning, match="not stored: pos, batch"):
         path = gdbgraph.ingest(tmp_path / "w.gdb", Data(edge_index=ends, pos=torch.ones(5, 3),
                                                         batch=torch.zeros(5), time=torch.arange(4)))
     with gdbgraph.open(path) as store:
-        assert store.num_nodes == 5 and "time" in store.query("NEIGHBORS #2", "dict")
+        assert store.num_nodes == 5 and "time" in store.query("NEIGHBORS #2").dict()
     for data, said in (
         (Data(edge_index=ends, edge_attr=torch.ones(4, 3)), "edge_attr of shape"),
         (Data(edge_index=ends, num_nodes=6, time=torch.arange(6)), "time has 6 values"),

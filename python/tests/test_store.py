@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -50,17 +48,11 @@ def test_names_and_query(store) -> None:
     assert store.node_ids([3, "0"]).tolist() == [3, 0]
     with pytest.raises(ValueError, match="900"):
         store.node_ids([900])
-    table = store.query("NEIGHBORS 3", to="dict")
+    table = store.query("NEIGHBORS 3").dict()
     assert table["neighbor"] == [str(v) for v in store.neighbors([3])[1]]
     for params in ({"x": 3, "at": [1.5]}, {"x": np.int64(3), "at": np.array([1.5])}):
-        table = store.query("MATCH (a) WHERE a.id = $x RETURN a.id, $at[0]", params, "dict")
+        table = store.query("MATCH (a) WHERE a.id = $x RETURN a.id, $at[0]", params).dict()
         assert table == {"a.id": [3], "$at[0]": [1.5]}
-    big = "UNWIND [null, 9007199254740993] AS n RETURN n, 1.5 AS x, null AS t"
-    if importlib.util.find_spec("pyarrow"):
-        assert [str(f.type) for f in store.query(big, to="arrow").schema] == [
-            "int64", "double", "string"]
-    if importlib.util.find_spec("pandas"):
-        assert store.query(big, to="pandas")["n"].tolist()[1] == 9007199254740993
     with pytest.raises(ValueError, match=r"no value for \$y"):
         store.query("RETURN $y", {"x": 1})
     with pytest.raises(ValueError, match="NONSENSE"):
@@ -74,7 +66,7 @@ def test_notes_of_statements_are_warnings(tmp_path) -> None:
                                options=["--edge-split", "random=50/25/25"])
     with gdbgraph.open(path) as store:
         with pytest.warns(UserWarning, match="train edges; 20 of val and test are apart") as caught:
-            store.query("DEGREES IN TOP 1", to="dict")
+            store.query("DEGREES IN TOP 1")
         assert caught[0].filename == __file__ and len(caught) == 1
 
 

@@ -30,7 +30,7 @@ func (t *Text) Free() {
 // Write adds bytes. It fails if the budget has no memory for them.
 func (t *Text) Write(p []byte) (int, error) {
 	if need := len(t.buf) + len(p); need > cap(t.buf) {
-		if err := checkSizes(KindTable, int64(need), 0); err != nil {
+		if err := checkSizes(KindNamed, int64(need), 0); err != nil {
 			return 0, err
 		}
 		size := max(need, 2*cap(t.buf), smallBytes)

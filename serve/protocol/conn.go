@@ -83,26 +83,30 @@ func (c *Conn) Close() error { return c.c.Close() }
 func (c *Conn) Interrupt() { _ = c.c.SetDeadline(time.Unix(0, 1)) } // if closed, it fails already
 
 // Send sends a frame. body is nil, or json.RawMessage that is sent as it is, or a value to encode
-// as JSON.
-func (c *Conn) Send(kind Kind, body any, data []byte) error {
-	return c.SendFile(kind, body, data, -1)
+// as JSON. The parts of data follow each other.
+func (c *Conn) Send(kind Kind, body any, data ...[]byte) error {
+	return c.SendFile(kind, body, -1, data...)
 }
 
 // SendFile sends a frame with the descriptor file, or without one if file is -1. The sender keeps
 // its descriptor.
-func (c *Conn) SendFile(kind Kind, body any, data []byte, file int) (err error) {
+func (c *Conn) SendFile(kind Kind, body any, file int, data ...[]byte) (err error) {
 	encoded, ready := body.(json.RawMessage)
 	if body != nil && !ready {
 		if encoded, err = json.Marshal(body); err != nil {
 			return fmt.Errorf("protocol: encode frame %d: %w", kind, err)
 		}
 	}
-	if err := checkSizes(kind, int64(len(encoded)), int64(len(data))); err != nil {
+	bytes := int64(0)
+	for _, part := range data {
+		bytes += int64(len(part))
+	}
+	if err := checkSizes(kind, int64(len(encoded)), bytes); err != nil {
 		return err
 	}
 	head := make([]byte, headerBytes, headerBytes+min(len(encoded), firstBytes))
 	binary.LittleEndian.PutUint32(head, uint32(len(encoded)))
-	binary.LittleEndian.PutUint32(head[4:], uint32(len(data)))
+	binary.LittleEndian.PutUint32(head[4:], uint32(bytes))
 	binary.LittleEndian.PutUint16(head[8:], uint16(kind))
 	var rights []byte
 	if file >= 0 {
@@ -112,7 +116,7 @@ func (c *Conn) SendFile(kind Kind, body any, data []byte, file int) (err error) 
 	together := min(len(encoded), firstBytes) // sent with the header: most frames are one write
 	head = append(head, encoded[:together]...)
 	n, _, err := c.c.WriteMsgUnix(head, rights, nil)
-	for _, rest := range [][]byte{head[n:], encoded[together:], data} {
+	for _, rest := range append([][]byte{head[n:], encoded[together:]}, data...) {
 		if err == nil && len(rest) > 0 {
 			_, err = c.c.Write(rest)
 		}

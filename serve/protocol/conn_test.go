@@ -129,8 +129,8 @@ func TestDescriptors(t *testing.T) {
 	}
 	defer func() { _ = file.Close() }()
 	from := NewConn(a)
-	err = errors.Join(from.SendFile(KindBatch, nil, nil, int(file.Fd())),
-		from.SendFile(KindBatch, nil, nil, -1))
+	err = errors.Join(from.SendFile(KindBatch, nil, int(file.Fd())),
+		from.SendFile(KindBatch, nil, -1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,18 +312,17 @@ func TestInterrupt(t *testing.T) {
 // TestText: a list that is written piece by piece is the JSON of the whole, and is counted.
 func TestText(t *testing.T) {
 	budget := mem.NewBudget(1 << 20)
-	for _, rows := range [][][]any{{}, {{1.5, "a<b", nil}},
-		{{1.0}, {strings.Repeat("x", 9000)}, {nil}}} {
-		of := Table{Columns: []string{"c]}"}, Kinds: []string{"string"}, Rows: rows}
+	for _, names := range [][]string{{}, {"a<b"}, {"]}", strings.Repeat("x", 9000), ""}} {
+		of := Names{Names: names}
 		want, err := json.Marshal(of)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text := &Text{Budget: budget}
-		of.Rows = [][]any{}
+		of.Names = []string{}
 		err = text.BeginList(of)
-		for _, row := range rows {
-			err = errors.Join(err, text.Add(row))
+		for _, name := range names {
+			err = errors.Join(err, text.Add(name))
 		}
 		if err = errors.Join(err, text.EndList()); err != nil || !bytes.Equal(text.JSON(), want) {
 			t.Errorf("%v, %.200s, want %.200s", err, text.JSON(), want)

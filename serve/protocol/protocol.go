@@ -16,7 +16,7 @@ import "encoding/json"
 // Version is the version of the protocol. The server refuses a client of another version. A field
 // that clients can do without is added without a new version: clients ignore fields that they do
 // not know, and take a missing field as empty.
-const Version = 4
+const Version = 5
 
 // Kind says which message a frame is, and so what its body holds.
 type Kind uint16
@@ -40,7 +40,7 @@ const (
 	KindNeighbors // the client, Neighbors, with node ids as data: answered by Arrays
 	KindArrays    // the server, Arrays, with their bytes as data
 	KindQuery     // the client, Query: answered by Table
-	KindTable     // the server, Table
+	KindTable     // the server, Table, with the buffers of its columns as data
 	KindNames     // the client, node ids as data: answered by Names
 	KindNodes     // the client, Names: answered by Arrays
 	KindStats     // the client, no body: answered by Stats
@@ -212,13 +212,13 @@ type Names struct {
 	Names []string `json:"names"`
 }
 
-// Table is the result of a statement. Kinds has int64, float64 or string for each column; a cell of
-// any kind may be null. Notes say what the rows do not show and the user must know.
+// Table is the result of a statement. Columns is a list of columns.Layout, of package
+// shell/columns; the buffers of columns are the data of the frame. Notes say what the rows do not
+// show and the user must know.
 type Table struct {
-	Columns []string `json:"columns"`
-	Kinds   []string `json:"kinds"`
-	Notes   []string `json:"notes"`
-	Rows    [][]any  `json:"rows"`
+	Columns json.RawMessage `json:"columns"`
+	Rows    int             `json:"rows"`
+	Notes   []string        `json:"notes"`
 }
 
 // Stats counts what the server has done since it began.

@@ -203,6 +203,12 @@ func (x *Execution) Row(vals ...any) {
 	}
 }
 
+// TakesValues reports whether rows may hold any value of openCypher.
+func (x *Execution) TakesValues() bool {
+	_, ok := x.render.(result.Valuer)
+	return ok
+}
+
 // Err returns why rows are dropped, or nil. Work that goes on for long looks at it now and then.
 func (x *Execution) Err() error { return x.err }
 

@@ -13,6 +13,7 @@ import (
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/layout/openfiles"
+	"gdb/shell/columns"
 	"gdb/shell/cypher/store"
 	"gdb/shell/cypher/value"
 	"gdb/shell/exec"
@@ -101,34 +102,65 @@ const rowBytes = 32
 // of $NAME in a statement of openCypher, as value.FromGo takes them; it may be nil. A mistake in
 // the statement is a *SyntaxError.
 func (e *Engine) Query(ctx context.Context, stmt string, params map[string]any) (*Result, error) {
-	p, err := Parse(stmt)
+	rows := &collector{budget: e.graph.Budget}
+	defer func() { rows.budget.Release(rows.held) }()
+	notes, stats, err := e.run(ctx, stmt, params, rows)
 	if err != nil {
 		return nil, err
 	}
-	if p.Has("INTO") {
-		return nil, exec.Failed(p, ErrInto)
-	}
-	rows := &collector{budget: e.graph.Budget}
-	defer func() { rows.budget.Release(rows.held) }()
-	x := New(ctx, e.graph, p, e.seed, rows)
-	if x.Params, err = values(params); err != nil {
-		return nil, exec.Failed(p, err)
-	}
-	begun := time.Now()
-	if err := x.Run(ctx); err != nil {
-		return nil, exec.Failed(p, err)
-	}
-	out := &Result{Rows: rows.rows, Notes: x.Warnings()}
+	out := &Result{Rows: rows.rows, Notes: notes, Stats: stats}
 	for _, c := range rows.columns {
 		kind := map[words.Kind]Type{words.Int: Int, words.Float: Float}[c.Kind]
 		out.Columns = append(out.Columns, Column{c.Name, kind})
 	}
 	rows.convert()
-	sum := x.Counts()
-	out.Stats = Stats{Rows: uint64(len(out.Rows)), Time: time.Since(begun),
-		Cached: sum.Cached, Read: sum.Read + sum.Opened, Bytes: sum.Bytes + sum.OpenedBytes,
-		Blocks: sum.Cached + sum.Read + sum.Opened}
 	return out, nil
+}
+
+// Columns is the answer to a statement by columns. Release no longer counts it in the budget.
+type Columns struct {
+	*columns.Table
+	Notes []string // as in Result
+	Stats Stats
+}
+
+// Columns runs one statement as Query does, and returns its rows by columns, which have the types
+// of their values: lists, structs and times too. They are counted in the budget until the caller
+// releases them.
+func (e *Engine) Columns(ctx context.Context, stmt string, params map[string]any) (*Columns,
+	error) {
+	table := columns.NewTable(e.graph.Budget)
+	notes, stats, err := e.run(ctx, stmt, params, table)
+	if err != nil {
+		table.Release()
+		return nil, err
+	}
+	return &Columns{table, notes, stats}, nil
+}
+
+// run runs one statement, whose rows go to render. It returns what the rows do not show, and what
+// they cost.
+func (e *Engine) run(ctx context.Context, stmt string, params map[string]any,
+	render result.Renderer) (notes []string, stats Stats, err error) {
+	p, err := Parse(stmt)
+	if err != nil {
+		return nil, stats, err
+	}
+	if p.Has("INTO") {
+		return nil, stats, exec.Failed(p, ErrInto)
+	}
+	x := New(ctx, e.graph, p, e.seed, render)
+	if x.Params, err = values(params); err != nil {
+		return nil, stats, exec.Failed(p, err)
+	}
+	begun := time.Now()
+	if err := x.Run(ctx); err != nil {
+		return nil, stats, exec.Failed(p, err)
+	}
+	sum := x.Counts()
+	return x.Warnings(), Stats{Rows: x.Rows, Time: time.Since(begun),
+		Cached: sum.Cached, Read: sum.Read + sum.Opened, Bytes: sum.Bytes + sum.OpenedBytes,
+		Blocks: sum.Cached + sum.Read + sum.Opened}, nil
 }
 
 // values returns parameters as values of statements.

@@ -28,6 +28,10 @@ type Renderer interface {
 // Noter is implemented by a renderer that shows lines for people below the result.
 type Noter interface{ Note(line string) }
 
+// Valuer is implemented by a renderer that takes values of openCypher as they are; others take text
+// for lists, maps, entities and times.
+type Valuer interface{ TakesValues() }
+
 // NewRenderer returns the renderer of a mode; box says how boxes look.
 func NewRenderer(mode string, w io.Writer, box Box) Renderer {
 	switch mode {

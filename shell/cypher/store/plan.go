@@ -84,8 +84,10 @@ func answer(ctx context.Context, x *exec.Execution, root *exec.Operator, q *plai
 		s.warnDates(q.AST)
 		o.Procedures = s.procedures(procs)
 		return q.Run(ctx, s, o, func(row []any) error {
-			if err := cells(row); err != nil {
-				return err
+			if !x.TakesValues() {
+				if err := cells(row); err != nil {
+					return err
+				}
 			}
 			x.Row(row...)
 			return x.Err()
