@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gdb/internal/mem"
 	"gdb/kv/catalog"
 	"gdb/layout"
 	"gdb/layout/ingest/source"
@@ -47,6 +48,15 @@ var crashCases = []struct {
 		13},
 	{"tables", "tables", typedOptions(), true, 17},
 	{"tables of integers", "tables", typedOptions(), false, 23},
+	{carriedCase, "tables", withoutReverse(typedOptions()), false, 23},
+}
+
+// carriedCase is the case whose edges carry the rows of their tables.
+const carriedCase = "carried rows"
+
+func withoutReverse(opt Options) Options {
+	opt.Reverse = false
+	return opt
 }
 
 // prepare makes the pipeline of a case on a file system.
@@ -65,6 +75,9 @@ func prepare(t testing.TB, i int, fs vfs.FS, resume bool) *pipeline {
 	p := fixedIdentity(small(t, fs, src, opt))
 	if c.sorted {
 		p.Memory.IDs, p.Memory.Table = 8, 64
+	}
+	if c.name == carriedCase {
+		p.Memory.Strings, p.Budget = 64<<20, mem.NewBudget(1<<30)
 	}
 	p.Memory.Counts = 0
 	return p

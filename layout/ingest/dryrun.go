@@ -77,7 +77,9 @@ func (p *pipeline) plan() *Plan {
 	if p.draw != nil || len(p.info.EdgeSplits) > 0 {
 		plan.DiskBytes += edges * int64(edgefile.EdgeBytes(p.codec.Typed))
 	}
-	record := int64(1+p.codec.Payload()) * 8
+	codec := p.codec
+	codec.RowBytes = p.carriedRow(idText)
+	record := int64(1+codec.Payload()) * 8
 	plan.TempBytes = edges * record
 	if joined {
 		// The edges before and after a join are there at once, with both ends as keys.
@@ -89,7 +91,9 @@ func (p *pipeline) plan() *Plan {
 		plan.Files = append(plan.Files, tables.EdgePaths(&t)...)
 		bytes := edges * cellBytes * int64(len(t.Columns)) / int64(len(p.info.EdgeTables))
 		plan.DiskBytes += bytes
-		plan.TempBytes += 3*bytes + edges*placeBytes
+		if codec.RowBytes == 0 {
+			plan.TempBytes += 3*bytes + edges*placeBytes
+		}
 	}
 	for _, f := range p.info.Features {
 		bytes := nodes * int64(f.Width()) * 4

@@ -468,6 +468,7 @@ type pipeline struct {
 	random io.Reader
 
 	hashSeed uint64 // of the scan that comes next
+	rowBytes int    // that the scan has found some rows of edges to have at least
 	// firsts are the first nodes of each type, of a source whose types are ranges.
 	firsts []uint64
 	// keysFound are the integer ids of types.
@@ -561,8 +562,15 @@ func (p *pipeline) nodeTables(ctx context.Context, r *results) ([]*tables.Column
 // edgeTables writes the tables of edges.
 func (p *pipeline) edgeTables(ctx context.Context, r *results, m *nodeMap) (*tables.EdgeTables,
 	error) {
-	e := &tables.Edges{Work: p.Work, Info: p.info, Nodes: m.nodes, First: p.firsts}
-	return e.Write(ctx, r.scan.Rows, r.topology.Places)
+	if r.topology.Tables != nil { // edges carried their rows
+		return r.topology.Tables, nil
+	}
+	return p.edgesOf(m).Write(ctx, r.scan.Rows, r.topology.Places)
+}
+
+// edgesOf returns what the tables of edges are written from.
+func (p *pipeline) edgesOf(m *nodeMap) *tables.Edges {
+	return &tables.Edges{Work: p.Work, Info: p.info, Nodes: m.nodes, First: p.firsts}
 }
 
 // results is what the steps found out, for the catalog.

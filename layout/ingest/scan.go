@@ -49,7 +49,8 @@ type scanResult struct {
 	Renumbered bool
 	Edges      []extsort.Run     // ids, or keys of ids, and payload
 	IDs        []extsort.Run     // keys of ids (wide), entries (text), or the bitmap (ranked)
-	Rows       []extsort.Run     // of tables of edges: see tables.Rows
+	Rows       []extsort.Run     // of tables of edges, unless edges carry them: see tables.Rows
+	RowBytes   int               // of the row that each edge carries: see stream.EdgeCodec
 	Read       uint64            // rows of the source
 	NodeRows   uint64            // rows of the node tables
 	Pairs      stream.PairCounts // of a sample, where reverse edges are not added
@@ -61,6 +62,18 @@ type scanResult struct {
 // errWide says that an integer id does not fit in the bitmap: the scan starts again.
 var errWide = errors.New("an id is too large for the set in memory")
 
+// errWideRow says that the row of an edge is larger than those before it: the scan starts again.
+var errWideRow = errors.New("a row of a table of edges is larger than edges carry")
+
+// carriedRow returns how many bytes of its row each edge carries.
+func (p *pipeline) carriedRow(mode idMode) int {
+	ends := 1
+	if mode.joinsEdges() {
+		ends = 2
+	}
+	return tables.RowsCarried(&p.Memory, p.info, p.codec, ends, p.rowBytes)
+}
+
 // skipper is what sources have that skip bad lines.
 type skipper interface{ SkippedLines() int64 }
 
@@ -69,6 +82,9 @@ type textForcer interface{ ForceText() }
 
 func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
 	out, err := p.scanStep(ctx)
+	if err == nil {
+		p.codec.RowBytes = out.RowBytes
+	}
 	if t, ok := p.src.(textForcer); ok && err == nil &&
 		(out.Mode == idText || out.Mode == idTable) {
 		t.ForceText() // a resumed ingest guesses anew, and must come to what the scan found
@@ -95,6 +111,8 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 			switch {
 			case errors.Is(err, errWide):
 				mode = idWide
+			case errors.Is(err, errWideRow):
+				p.rowBytes = p.codec.RowBytes + 1
 			case errors.Is(err, table.ErrNotInteger) && guesses:
 				var bad *input.Error
 				if errors.As(err, &bad) {
@@ -148,7 +166,7 @@ type scanner struct {
 	out    *scanResult
 	ids    idCollector
 	sorter *extsort.Words
-	types  *typeTable
+	types  *steps.EdgeTypes
 	perm   steps.Order
 	limit  uint64            // of row ids
 	top    uint64            // largest row id plus one
@@ -176,7 +194,9 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 			return nil, err
 		}
 	}
-	s = &scanner{p: p, ctx: ctx, out: out, limit: nodesMax, types: newTypeTable(p.info),
+	out.RowBytes = p.carriedRow(out.Mode)
+	p.codec.RowBytes = out.RowBytes
+	s = &scanner{p: p, ctx: ctx, out: out, limit: nodesMax, types: steps.NewEdgeTypes(p.info),
 		dropLoops: p.dropsLoops(), width: 1 + p.codec.Payload(),
 		batch: make([]uint64, 0, scanBatchWords)}
 	opt := p.Sorter("edges", s.width, p.Memory.Sort)
@@ -202,7 +222,7 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 	if s.sorter, err = extsort.NewWords(opt); err != nil {
 		return nil, errors.Join(err, s.ids.Abort(), index.Close())
 	}
-	if err := s.rows.Open(p.Work, p.info); err != nil {
+	if err := s.rows.Open(p.Work, p.info, out.RowBytes > 0); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -361,6 +381,11 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 			return err
 		}
 		s.p.codec.Pack(rec[ends:], typ, weight, time, split, first+uint64(i))
+		if s.out.RowBytes > 0 {
+			if err := s.carry(c, i, rec[:s.width], first); err != nil {
+				return err
+			}
+		}
 		if rec[0], err = pairOf(s.lists, b, a, typ); err != nil {
 			return err
 		}
@@ -387,10 +412,20 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 	return s.sorter.Add(batch)
 }
 
-// payload returns what edge i of a chunk carries.
+// carry puts the row of edge i of a chunk, whose first has a number, into its record.
+func (s *scanner) carry(c *source.EdgeChunk, i int, rec []uint64, first uint64) error {
+	row := s.rows.Row(c, i)
+	if len(row) > s.out.RowBytes || first+uint64(i) >= stream.NumbersMost {
+		return errWideRow
+	}
+	s.p.codec.SetRow(rec, row)
+	return nil
+}
+
+// payload returns the type, weight and time of edge i of a chunk.
 func (s *scanner) payload(c *source.EdgeChunk, i int) (typ uint16, w float32, t int64, err error) {
 	if s.p.codec.Typed {
-		if typ, err = s.types.number(c, i); err != nil {
+		if typ, err = s.types.Number(c, i); err != nil {
 			return 0, 0, 0, err
 		}
 	}
@@ -416,7 +451,7 @@ func (s *scanner) finish() (err error) {
 	s.p.KeepRuns(s.out.Rows)
 	s.p.KeepRuns(s.out.Edges)
 	s.p.KeepRuns(s.out.IDs)
-	s.out.EdgeTypes = s.types.names
+	s.out.EdgeTypes = s.types.Names
 	if s.out.Mode == idRows {
 		if s.out.Nodes = s.p.info.Nodes; s.out.Nodes == 0 {
 			s.out.Nodes = s.top

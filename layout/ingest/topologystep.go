@@ -35,6 +35,8 @@ type topologyResult struct {
 	Out     []extsort.Run // the edges, turned around, if out-lists are wanted
 	Sources []extsort.Run // the sources of all edges, if their counters do not fit
 	Places  []extsort.Run // of edges in lists, for the tables of edges: see tables.Places
+	// Tables are the tables of edges that carry their rows.
+	Tables  *tables.EdgeTables
 	Degrees []extsort.Run // the degree of each node that has one, if features are made of it
 }
 
@@ -134,9 +136,13 @@ type listPass struct {
 }
 
 func (p *pipeline) newListPass(dir layout.Direction, m *nodeMap, out *topologyResult) *listPass {
-	t := &listPass{p: p, m: m, out: out, dir: dir, width: 1 + p.codec.Payload()}
-	t.dedup = dedup{codec: p.codec, symmetric: p.addsReverse(), next: &t.placer}
-	t.placer = placer{codec: p.codec, m: m, lists: &t.lists}
+	codec := p.codec
+	if dir == layout.Out { // where edges do not need their numbers and rows any more
+		codec = codec.Values()
+	}
+	t := &listPass{p: p, m: m, out: out, dir: dir, width: 1 + codec.Payload()}
+	t.dedup = dedup{codec: codec, symmetric: p.addsReverse(), next: &t.placer}
+	t.placer = placer{codec: codec, m: m, lists: &t.lists}
 	return t
 }
 
@@ -179,7 +185,12 @@ func (t *listPass) open() (err error) {
 		}
 	}
 	t.placer.tally = &t.tally
-	if err := t.placer.places.Open(t.p.Work, t.p.info); err != nil {
+	if t.placer.carries = c.RowBytes > 0; t.placer.carries {
+		err = t.placer.carried.Open(t.p.edgesOf(t.m))
+	} else {
+		err = t.placer.places.Open(t.p.Work, t.p.info)
+	}
+	if err != nil {
 		return err
 	}
 	return t.openTally()
@@ -194,8 +205,9 @@ func (t *listPass) openTally() (err error) {
 		if t.tally.numbers, err = t.p.listsOf(t.p.firsts, t.m.nodes, layout.Out); err != nil {
 			return err
 		}
-		t.tally.turns, t.tally.sortWidth = true, t.width
-		t.tally.sorter, err = extsort.NewWords(t.p.Sorter("turned", t.width, t.p.Memory.Sort))
+		t.tally.turns, t.tally.sortWidth = true, 1+t.p.codec.Values().Payload()
+		t.tally.sorter, err = extsort.NewWords(t.p.Sorter("turned", t.tally.sortWidth,
+			t.p.Memory.Sort))
 	case t.p.addsReverse():
 	case stream.DegreeCounterBytes(t.m.nodes) <= t.p.Memory.Counts:
 		t.tally.counts, err = stream.NewDegreeCounters(t.p.Budget, t.m.nodes)
@@ -248,6 +260,11 @@ func (t *listPass) finish() (err error) {
 		return err
 	}
 	t.p.KeepRuns(t.out.Places)
+	if t.placer.carries {
+		if t.out.Tables, err = t.placer.carried.Finish(); err != nil {
+			return err
+		}
+	}
 	return t.finishTally()
 }
 
@@ -288,7 +305,7 @@ func (t *listPass) close() error {
 	if t.lists.writer != nil {
 		errs = append(errs, t.lists.writer.Abort())
 	}
-	errs = append(errs, t.placer.places.Close())
+	errs = append(errs, t.placer.places.Close(), t.placer.carried.Close())
 	if t.tally.counts != nil {
 		errs = append(errs, t.tally.counts.Free())
 	}
@@ -382,8 +399,12 @@ type placer struct {
 	id      uint64 // the last that was
 	rank    uint64 // and its node
 	lists   *lists
-	places  tables.Places
 	tally   *tally // nil for out-lists
+	// Of in-lists: edges carry the rows of their tables, or their places are noted for these.
+	carries bool
+	carried tables.Carried
+	row     stream.RowBuffer
+	places  tables.Places
 }
 
 func (t *placer) add(rec []uint64) error {
@@ -399,7 +420,12 @@ func (t *placer) add(rec []uint64) error {
 	if err := t.lists.add(node, t.edge); err != nil || t.tally == nil {
 		return err
 	}
-	if err := t.places.Add(node, t.edge.Type, t.codec.NumberOf(rec)); err != nil {
+	if t.carries {
+		err = t.carried.Add(node, t.edge.Type, t.codec.RowOf(rec, &t.row))
+	} else {
+		err = t.places.Add(node, t.edge.Type, t.codec.NumberOf(rec))
+	}
+	if err != nil {
 		return err
 	}
 	return t.tally.add(node, nbr, t.edge.Type, rec[1:])
@@ -527,7 +553,7 @@ func (t *tally) add(node, nbr uint64, typ uint16, payload []uint64) error {
 			return err
 		}
 		t.batch = append(t.batch, pair)
-		t.batch = append(t.batch, payload...)
+		t.batch = append(t.batch, payload[:t.sortWidth-1]...)
 	default:
 		t.batch = append(t.batch, nbr)
 	}

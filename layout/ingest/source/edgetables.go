@@ -39,6 +39,7 @@ func (s *parts) addEdgeTable(typ int, of string, tables []*edgeTable, given *giv
 			t.stored[place(c.Name)] = c
 			s.describeColumn(t.Path, c)
 		}
+		info.RowBytes = max(info.RowBytes, table.RowBytes(t.Table, t.stored))
 	}
 	if len(info.Columns) > 0 {
 		s.info.EdgeTables = append(s.info.EdgeTables, info)

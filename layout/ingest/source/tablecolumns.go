@@ -15,6 +15,9 @@ import (
 type TableInfo struct {
 	Type    int // 0 of a table that all edges are in, of a source whose types are no ranges
 	Columns []table.Stored
+	// RowBytes is, of a table of edges, the size of the largest of its first rows, as package
+	// tables encodes them; 0 if it is not known.
+	RowBytes int
 	// Reverse is the relation that has the same edges the other way round; 0 is none.
 	Reverse int
 	// Roles are what columns are besides, by name: label, split, or an end of an edge.

@@ -16,7 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-const version = 2
+const version = 3
 
 // Journal is one small file in the temporary directory of an ingest, replaced as a whole (written
 // beside, synced, renamed) after each finished step. It is a line with the checksum of the rest,

@@ -1,8 +1,8 @@
 // Package steps is what the steps of an ingest work with: a journal of what is done, temporary
 // files, and memory for sorting. A step writes files, makes them durable, and is then recorded
 // with what it found out, so that a killed ingest goes on after the last step that was. Steps
-// number nodes (IDSet, NumberTable) and classes of labels (ClassTable), and write the files of a
-// store's id dictionary (DictionaryWriter).
+// number nodes (IDSet, NumberTable), types of edges (EdgeTypes) and classes of labels (ClassTable),
+// and write the files of a store's id dictionary (DictionaryWriter).
 package steps
 
 import (

@@ -5,6 +5,7 @@
 package stream
 
 import (
+	"encoding/binary"
 	"math"
 
 	"gdb/layout/listfile"
@@ -18,6 +19,7 @@ import (
 //	word 1   type (16) | split (15) | reverse (1) | weight (32)                   without time
 //	words 1, 2   type (16) | time (64) | split (15) | reverse (1) | weight (32)   with time
 //	last word    number of the edge in the source               if edges are numbered
+//	last words   number (40) | row of its table (8 RowBytes)    if they carry their rows too
 //
 // A split is its number, from 1, or zero where there are none or they are drawn. The bit after it
 // is set if the edge is the reverse of one of the source. Times have their sign bit flipped and
@@ -28,14 +30,38 @@ type EdgeCodec struct {
 	Split bool
 	// Numbered keeps the order of the source, by which the last of parallel edges is known.
 	Numbered bool
+	// RowBytes is how many bytes of the row of its table an edge carries behind its number: 0 or
+	// one of RowSizes.
+	RowBytes int
 }
 
+// RowSizes are the sizes of rows that edges may carry. With a number each fills whole words.
+var RowSizes = []int{3, 11, 19}
+
+// rowBits is how far the number of an edge that carries its row is shifted. It has 40 bits.
+const rowBits = 24
+
+// NumbersMost is how many edges that carry their rows can be numbered.
+const NumbersMost = 1 << (64 - rowBits)
+
 // Payload returns the number of words after the ids.
-func (c EdgeCodec) Payload() int {
-	if c.Numbered {
-		return c.valueWords() + 1
+func (c EdgeCodec) Payload() int { return c.valueWords() + c.tailWords() }
+
+// tailWords returns the number of words for the number of an edge and its row.
+func (c EdgeCodec) tailWords() int {
+	switch {
+	case !c.Numbered:
+		return 0
+	case c.RowBytes == 0:
+		return 1
 	}
-	return c.valueWords()
+	return (c.RowBytes + (64-rowBits)/8) / 8
+}
+
+// Values returns the codec of records without the numbers of edges and their rows.
+func (c EdgeCodec) Values() EdgeCodec {
+	c.Numbered, c.RowBytes = false, 0
+	return c
 }
 
 // valueWords returns the number of words for all but the ids and the number of an edge.
@@ -53,6 +79,9 @@ func (c EdgeCodec) valueWords() int {
 func (c EdgeCodec) Pack(out []uint64, typ uint16, weight float32, time int64, split uint16,
 	number uint64) {
 	last := uint64(split)<<33 | uint64(orderedF32(weight))
+	if c.Numbered && c.RowBytes > 0 {
+		number <<= rowBits
+	}
 	if c.Numbered {
 		out[c.valueWords()] = number
 	}
@@ -100,18 +129,44 @@ func (c EdgeCodec) SetReversed(rec []uint64, reversed bool) {
 
 // lastValue returns the word of a record that has split and weight.
 func (c EdgeCodec) lastValue(rec []uint64) *uint64 {
-	if c.Numbered {
-		return &rec[len(rec)-2]
-	}
-	return &rec[len(rec)-1]
+	return &rec[len(rec)-1-c.tailWords()]
 }
 
 // NumberOf returns the place of an edge in the source; 0 if edges are not numbered.
 func (c EdgeCodec) NumberOf(rec []uint64) uint64 {
-	if !c.Numbered {
+	switch {
+	case !c.Numbered:
 		return 0
+	case c.RowBytes > 0:
+		return rec[len(rec)-c.tailWords()] >> rowBits
 	}
 	return rec[len(rec)-1]
+}
+
+// RowBuffer has room for the last words of a record.
+type RowBuffer [8 * 3]byte
+
+// rowAt is where the row begins in the last words of a record.
+const rowAt = 8 - rowBits/8
+
+// SetRow puts the row of its table, of at most RowBytes, into a record that Pack has packed.
+func (c EdgeCodec) SetRow(rec []uint64, row []byte) {
+	var b RowBuffer
+	copy(b[rowAt:], row)
+	tail := rec[len(rec)-c.tailWords():]
+	tail[0] |= binary.BigEndian.Uint64(b[:])
+	for i := 1; i < len(tail); i++ {
+		tail[i] = binary.BigEndian.Uint64(b[8*i:])
+	}
+}
+
+// RowOf returns what SetRow put into a record, with zeros behind it up to RowBytes, in b.
+func (c EdgeCodec) RowOf(rec []uint64, b *RowBuffer) []byte {
+	tail := rec[len(rec)-c.tailWords():]
+	for i, w := range tail {
+		binary.BigEndian.PutUint64(b[8*i:], w)
+	}
+	return b[rowAt : 8*len(tail)]
 }
 
 // WeightOf returns the weight of a record that has one.

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -96,6 +97,36 @@ func parseValue(typ string, f []byte) (bits int64, ok bool) {
 	}
 	at, _, ok := input.ParseDate(f)
 	return at.UnixMicro(), ok
+}
+
+// RowBytes returns the size of the largest of the first rows of a table with some columns: a bit
+// for each column, and varints of integers, 8 bytes of a float, strings after their lengths.
+func RowBytes(t *Table, columns []Stored) (most int) {
+	for _, r := range t.Sample {
+		n := (len(columns) + 7) / 8
+		for i := range columns {
+			if c := &columns[i]; !c.IsLacking() && r[c.field] != "" {
+				n += c.cellBytes(r[c.field])
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// cellBytes returns the size of a value in a row.
+func (c *Stored) cellBytes(f string) int {
+	switch c.Type {
+	case columnfile.String:
+		return len(binary.AppendUvarint(nil, uint64(len(f)))) + len(f)
+	case columnfile.Float64:
+		return 8
+	}
+	bits, ok := parseValue(c.Type, []byte(f))
+	if !ok { // a file of columns shows it in another way
+		return binary.MaxVarintLen64
+	}
+	return len(binary.AppendVarint(nil, bits))
 }
 
 // isCode reports whether a number begins with a 0 that says nothing, as in a code of a place.

@@ -310,17 +310,23 @@ func (t *tablePass) add(e *extsort.Entry) error {
 	if err := t.beginLists(e.Aux + 1); err != nil {
 		return err
 	}
-	t.rows++
-	if t.back != nil {
-		if len(e.Text) != 8 {
-			return errRow
-		}
-		return t.back.integer(binary.LittleEndian.Uint64(e.Text))
+	if t.back == nil {
+		return t.addRow(e.Text)
 	}
+	t.rows++
+	if len(e.Text) != 8 {
+		return errRow
+	}
+	return t.back.integer(binary.LittleEndian.Uint64(e.Text))
+}
+
+// addRow takes the next row of a table that is not of a reverse relation, as Rows encodes it.
+func (t *tablePass) addRow(row []byte) error {
+	t.rows++
 	if len(t.some) == 0 {
 		return nil
 	}
-	if err := t.dec.decode(e.Text, t.first, t.values); err != nil {
+	if err := t.dec.decode(row, t.first, t.values); err != nil {
 		return err
 	}
 	for _, c := range t.some {

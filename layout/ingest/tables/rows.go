@@ -16,8 +16,9 @@ import (
 // is below, which no store has 2^48 of.
 const relationShift = 48
 
-// Rows numbers the edges of each table in the order of the source, and writes a run of the rows
-// of tables with columns: entries by table and number, with the row as text.
+// Rows numbers the edges of each table in the order of the source. It encodes the rows of tables
+// with columns for edges that carry them, or else writes a run of them: entries by table and
+// number, with the row as text.
 type Rows struct {
 	info  *source.Info
 	read  map[uint16]uint64 // edges of each table
@@ -26,13 +27,22 @@ type Rows struct {
 	bytes []byte // of a row
 }
 
-// Open begins.
-func (e *Rows) Open(w *steps.Work, info *source.Info) (err error) {
+// Open begins. carried says that edges carry their rows.
+func (e *Rows) Open(w *steps.Work, info *source.Info, carried bool) (err error) {
 	e.info, e.read = info, map[uint16]uint64{}
-	if len(info.EdgeTables) > 0 {
+	if len(info.EdgeTables) > 0 && !carried {
 		e.run, err = w.NewRun("edge-rows")
 	}
 	return err
+}
+
+// Row returns row i of a chunk, valid until the next call: for edges that carry their rows.
+func (e *Rows) Row(c *source.EdgeChunk, i int) []byte {
+	if len(c.Columns) == 0 {
+		return nil
+	}
+	e.bytes = appendRow(e.bytes[:0], c.Columns, i)
+	return e.bytes
 }
 
 // Add takes a chunk of edges, and returns the number of the first.
@@ -43,6 +53,9 @@ func (e *Rows) Add(c *source.EdgeChunk) (first uint64, err error) {
 	}
 	first = e.read[table]
 	e.read[table] += uint64(c.Len())
+	if e.run == nil {
+		return first, nil
+	}
 	for i := 0; len(c.Columns) > 0 && i < c.Len() && err == nil; i++ {
 		e.bytes = appendRow(e.bytes[:0], c.Columns, i)
 		err = e.run.Add(extsort.Entry{Key: uint64(table)<<relationShift | (first + uint64(i)),
