@@ -22,6 +22,11 @@ type LevelMeta struct {
 	// that equals one in ends, type and time. They take Removed entries away.
 	Gone    bool   `json:",omitempty"`
 	Removed uint64 `json:",omitempty"`
+	// Rows is the path of a file of rows, in a level that has nothing else: readers take them in
+	// place of the rows that its nodes had before. RowNodes is the number of these nodes. Rows is
+	// "" in other levels.
+	Rows     string `json:",omitempty"`
+	RowNodes uint64 `json:",omitempty"`
 }
 
 // LevelNodes is the name of the set of the nodes of a level.
@@ -35,7 +40,8 @@ func (m *Meta) checkLevels() error {
 			return err
 		}
 		if l.Snapshot < last || l.Snapshot > m.Snapshot || l.Nodes > m.Nodes-nodes ||
-			l.Bytes < 0 || l.Gone && l.Nodes > 0 || !l.Gone && l.Removed > 0 {
+			l.Bytes < 0 || l.Gone && l.Nodes > 0 || !l.Gone && l.Removed > 0 ||
+			l.Rows != "" && (l.Gone || l.Nodes+l.Edges > 0) {
 			return fmt.Errorf("snapshot %d adds %d nodes and %d edges to a store of %d and %d, "+
 				"after snapshot %d of %d", l.Snapshot, l.Nodes, l.Edges, m.Nodes, m.Edges, last,
 				m.Snapshot)

@@ -135,7 +135,7 @@ func WriteCommit(fs vfs.FS, s *Store, c *Commit) (size int64, err error) {
 		b.U32(uint32(e.Len()))
 		b.Bytes(mem.BytesOf(e.Src))
 		b.Bytes(mem.BytesOf(e.Dst))
-		b.U8(uint8(bits(e.Types != nil, e.Weights != nil, e.Times != nil)))
+		b.U8(uint8(bitsOf(e.Types != nil, e.Weights != nil, e.Times != nil)))
 		b.Bytes(mem.BytesOf(e.Types))
 		b.Bytes(mem.BytesOf(e.Weights))
 		b.Bytes(mem.BytesOf(e.Times))
@@ -151,7 +151,7 @@ func sealCommit(raw []byte, uuid kv.UUID, snapshot uint64) []byte {
 	return raw
 }
 
-func bits(set ...bool) (n int) {
+func bitsOf(set ...bool) (n int) {
 	for i, is := range set {
 		if is {
 			n |= 1 << i

@@ -35,6 +35,7 @@ func (l *Level) Nodes(ctx context.Context) (*roaring.Bitmap, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Of a level that replaces rows, all nodes are old ones, with rows.
 	below := l.meta.Nodes - l.Of.Nodes
 	last := uint64(0)
 	if !set.IsEmpty() {
@@ -69,7 +70,11 @@ func (s *Store) openLevels(ctx context.Context) (err error) {
 		if l.Store, err = part(of.Path); err != nil {
 			return err
 		}
-		if m := l.meta; m.UUID != of.UUID || m.Nodes-m.Below != of.Nodes || m.Edges != of.Edges {
+		m, added := l.meta, of.Nodes
+		if of.Rows != "" {
+			added = of.RowNodes
+		}
+		if m.UUID != of.UUID || m.Nodes-m.Below != added || m.Edges != of.Edges {
 			return fmt.Errorf("layout: open %s: %w", s.dir, &CorruptionError{
 				Path: of.Path + "/" + CatalogName, Block: -1,
 				What: "it is not the level that the store lists"})
@@ -104,6 +109,16 @@ func (s *Store) WithoutLevels() error {
 
 // Levels returns what commits added, the oldest first; none of most stores.
 func (s *Store) Levels() []*Level { return s.levels }
+
+// Lists returns the levels that have lists and nodes: not those that replace rows.
+func (s *Store) Lists() (some []*Level) {
+	for _, l := range s.levels {
+		if l.Of.Rows == "" {
+			some = append(some, l)
+		}
+	}
+	return some
+}
 
 // Base returns the store that the levels add to: s itself where nothing was ever appended.
 func (s *Store) Base() *Store {

@@ -29,15 +29,17 @@ func (a *app) appendCommand() *cobra.Command {
 		Use:   "append STORE SRC...",
 		Short: "Add edges and nodes to a store, all of them or none",
 		Long: `Add what files hold to a store: edges, and nodes whose ids it lacks, with
-features, labels and splits. Files are read as gdb ingest reads them, and the
-store is as it was ingested, directed or not, with or without duplicates. What
-is added is durable when the command ends, and is read beside what was there;
-gdb compact writes both anew as one. See docs/live.md for what is not read so.
+features, labels and splits. Those of nodes that it has replace what they had.
+Files are read as gdb ingest reads them, and the store is as it was ingested,
+directed or not, with or without duplicates. What is added is durable when the
+command ends, and is read beside what was there; gdb compact writes both anew as
+one. See docs/live.md for what is not read so.
 
 --delete-edges and --delete-nodes delete what files name instead: edges by their
 ends and, if the file has them, type and time, all that are parallel too; nodes
 with all their edges. What a file names and the store lacks is counted.`,
 		Example: `  gdb append shop.gdb --edges today.csv --nodes new.csv --label-col kind
+  gdb append shop.gdb --nodes changed.csv --label-col kind
   gdb append shop.gdb --delete-edges returned.csv --delete-nodes closed.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -46,6 +48,7 @@ with all their edges. What a file names and the store lacks is counted.`,
 			if del.Edges != "" || del.DeleteNodes != "" {
 				return a.delete(cmd, args, opt, &more, del, asJSON)
 			}
+			opt.NoEdges = true
 			opt.Out = "-" // the options are checked as those of an ingest
 			if err := a.ingestOptions(opt, args[1:], &more, cmd.Flags()); err != nil {
 				return err
@@ -70,7 +73,7 @@ with all their edges. What a file names and the store lacks is counted.`,
 func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSON bool) error {
 	bar := a.Progress()
 	opt.Progress = bar.Update
-	level, err := live.Append(ctx, a.FS, dir, *opt)
+	done, err := live.Append(ctx, a.FS, dir, *opt)
 	bar.Finish()
 	switch {
 	case errors.Is(err, live.ErrUsage):
@@ -78,13 +81,16 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 	case err != nil:
 		return err
 	case asJSON:
-		return a.printFields(level)
+		return a.printFields(done)
 	case a.Quiet:
 		return nil
 	}
 	w := &cli.Lines{W: a.Out}
-	w.Printf("%s: snapshot %d adds %s, %s\n", dir, level.Snapshot,
-		nodesAndEdges(level.Nodes, level.Edges), mem.FormatSize(level.Bytes))
+	w.Printf("%s: snapshot %d adds %s, %s\n", dir, done.Snapshot,
+		nodesAndEdges(done.Nodes, done.Edges), mem.FormatSize(done.Bytes))
+	if done.Replaced > 0 {
+		w.Printf("%s had other values before\n", cli.Plural(int(done.Replaced), "node"))
+	}
 	return w.Err
 }
 

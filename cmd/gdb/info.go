@@ -172,6 +172,23 @@ func printTableColumns(w *cli.Lines, head string, columns []kv.TableColumn) {
 	}
 }
 
+// printLevels writes what commits added.
+func printLevels(w *cli.Lines, m *kv.Meta) {
+	for _, l := range m.Levels {
+		if l.Rows != "" {
+			what := "features"
+			if m.Labels != nil && l.Rows == m.Labels.Rows.Path {
+				what = "labels"
+			}
+			w.Printf("  level     snapshot %d: other %s of %s, %s\n", l.Snapshot, what,
+				cli.Plural(int(l.RowNodes), "node"), mem.FormatSize(l.Bytes))
+			continue
+		}
+		w.Printf("  level     snapshot %d: %s nodes, %s edges, %s; degrees below leave it out\n",
+			l.Snapshot, cli.Count(l.Nodes), cli.Count(l.Edges), mem.FormatSize(l.Bytes))
+	}
+}
+
 func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	w := &cli.Lines{W: out}
 	w.Printf("store       %s\n", dir)
@@ -187,10 +204,7 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	}
 	w.Printf("edges       %s (%s%s)\n", cli.Count(m.Edges), strings.Join(m.Directions, " and "),
 		reverse)
-	for _, l := range m.Levels {
-		w.Printf("  level     snapshot %d: %s nodes, %s edges, %s; degrees below leave it out\n",
-			l.Snapshot, cli.Count(l.Nodes), cli.Count(l.Edges), mem.FormatSize(l.Bytes))
-	}
+	printLevels(w, m)
 	printTypes(w, m)
 	w.Printf("in-degree   max %s, %s nodes without in-edges\n", cli.Count(m.Stats.InMax),
 		zeroDegree(m))

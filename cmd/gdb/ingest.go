@@ -192,7 +192,8 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 	if err := a.applySchema(opt, more.schema, flags); err != nil {
 		return fmt.Errorf("ingest: %w", err)
 	}
-	if len(args) == 0 && opt.Edges == "" && len(opt.Relations) == 0 {
+	if len(args) == 0 && opt.Edges == "" && len(opt.Relations) == 0 &&
+		(!opt.NoEdges || len(more.nodes) == 0) {
 		return cli.Usage(errors.New("ingest: no source: give a directory, files, or --edges FILE"))
 	}
 	if opt.Out == "" {

@@ -272,9 +272,9 @@ func (w *sharedWatch) edges(src, dst []uint64) {
 
 // check returns an error if no id of the table is an end of an edge, and gives a note instead if
 // the table is larger than what was looked at. Sources whose ids are not read from a column, such
-// as a part of a store, may have nodes that no edge touches.
+// as a part of a store, may have nodes that no edge touches, and so may those that need no edges.
 func (w *sharedWatch) check(p *pipeline) error {
-	if w.keys == nil || w.found {
+	if w.keys == nil || w.found || p.opt.NoEdges {
 		return nil
 	}
 	column := ""

@@ -35,6 +35,7 @@ type addition struct {
 	where string   // what errors name
 	local []uint32 // by node of the sources: the number in the level, or absent
 	old   []uint32 // by number in the level: the node of the store
+	there []uint64 // nodes that the store has: node of the store<<32 | node of the sources
 	fresh []uint32 // nodes of the sources that are new, in order
 	first uint64   // the number of the first of them in the store
 	held  mem.Account
@@ -97,11 +98,12 @@ func (d *addition) check(lacks *roaring.Bitmap) error {
 		what      string
 		same      bool
 		here, was any
-	}{{"weights of edges", m.Weighted == was.Weighted, m.Weighted, was.Weighted},
-		{"times of edges", m.Timestamped == was.Timestamped && m.Times == was.Times, m.Timestamped,
-			was.Timestamped},
-		{"types of edges", (len(m.EdgeTypes) > 0) == (len(was.EdgeTypes) > 0), m.EdgeTypes,
-			was.EdgeTypes},
+	}{{"weights of edges", m.Edges == 0 || m.Weighted == was.Weighted, m.Weighted,
+		was.Weighted},
+		{"times of edges", m.Edges == 0 || m.Timestamped == was.Timestamped && m.Times == was.Times,
+			m.Timestamped, was.Timestamped},
+		{"types of edges", m.Edges == 0 || (len(m.EdgeTypes) > 0) == (len(was.EdgeTypes) > 0),
+			m.EdgeTypes, was.EdgeTypes},
 		{"types of nodes", len(m.NodeTypes) == 0, len(m.NodeTypes), 0},
 		{"splits of edges", len(m.EdgeSplits) == 0, len(m.EdgeSplits), 0},
 		{"features", len(m.Features) <= len(was.Features), len(m.Features), len(was.Features)},
@@ -155,7 +157,6 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 	if err != nil {
 		return err
 	}
-	var pairs []uint64 // node of the store<<32 | node of the sources
 	var text []string
 	nodes := make([]layout.NodeID, 0, chunk)
 	for v := uint64(0); v < d.meta.Nodes; v += uint64(len(nodes)) {
@@ -170,12 +171,8 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 			u := uint32(nodes[i])
 			to, err := known.Internal(ctx, name)
 			switch {
-			case err == nil && d.hasRow(u, lacks):
-				return input.Usage("node %s is there already, and the sources have features of "+
-					"it: values of old nodes are not replaced so far", name)
-			case err == nil && used.Contains(u):
-				pairs = append(pairs, uint64(to)<<32|uint64(u))
 			case err == nil:
+				d.there = append(d.there, uint64(to)<<32|uint64(u))
 			case errors.Is(err, nodeids.ErrDeleted):
 				return input.Usage("node %s was deleted: its id is not given again", name)
 			case errors.Is(err, kv.ErrNotFound):
@@ -187,15 +184,17 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 				return err
 			}
 		}
-		err := d.held.AtLeast(4*int64(len(d.local)+2*cap(d.fresh)) + 12*int64(cap(pairs)))
+		err := d.held.AtLeast(4*int64(len(d.local)+2*cap(d.fresh)) + 12*int64(cap(d.there)))
 		if err != nil {
 			return err
 		}
 	}
-	slices.Sort(pairs)
-	for i, p := range pairs {
-		d.old = append(d.old, uint32(p>>32))
-		d.local[uint32(p)] = uint32(i)
+	slices.Sort(d.there)
+	for _, p := range d.there {
+		if used.Contains(uint32(p)) {
+			d.local[uint32(p)] = uint32(len(d.old))
+			d.old = append(d.old, uint32(p>>32))
+		}
 	}
 	for i, u := range d.fresh {
 		d.local[u] = uint32(len(d.old) + i)
@@ -236,28 +235,31 @@ func (d *addition) nodes() *roaring.Bitmap {
 	return set
 }
 
-// splits returns the new nodes in each split, by the numbers of the store.
-func (d *addition) splits(ctx context.Context) (map[string]*roaring.Bitmap, error) {
-	sets := map[string]*roaring.Bitmap{}
+// splits returns the nodes in each split of the sources, by the numbers of the store, and which of
+// them the store had before.
+func (d *addition) splits(ctx context.Context) (sets map[string]*roaring.Bitmap,
+	old *roaring.Bitmap, err error) {
+	sets, old = map[string]*roaring.Bitmap{}, roaring.New()
 	for _, s := range d.meta.Splits {
 		set, err := d.files.Store.Split(ctx, s.Name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		to := roaring.New()
+		for _, p := range d.there {
+			if set.Contains(uint32(p)) {
+				to.Add(uint32(p >> 32))
+			}
+		}
+		old.Or(to)
 		for i, u := range d.fresh {
 			if set.Contains(u) {
 				to.Add(uint32(d.into.Meta().Nodes) + uint32(i))
 			}
 		}
-		if to.GetCardinality() != set.GetCardinality() {
-			return nil, input.Usage("split %s of the sources has %d nodes that are there already: "+
-				"splits of old nodes are not changed by a commit",
-				s.Name, set.GetCardinality()-to.GetCardinality())
-		}
 		sets[s.Name] = to
 	}
-	return sets, nil
+	return sets, old, nil
 }
 
 func (d *addition) close() error {
@@ -440,8 +442,7 @@ func (d *addition) Labels(ctx context.Context, fn func(*source.LabelChunk) error
 	if err != nil {
 		return err
 	}
-	labeled := uint64(0)
-	err = d.newNodes(ctx, func(of []layout.NodeID, ids *source.IDChunk) error {
+	return d.newNodes(ctx, func(of []layout.NodeID, ids *source.IDChunk) error {
 		raw := make([]byte, 4*len(of))
 		if err := rows.GatherRaw(ctx, of, nil, raw); err != nil {
 			return err
@@ -449,25 +450,18 @@ func (d *addition) Labels(ctx context.Context, fn func(*source.LabelChunk) error
 		c := &source.LabelChunk{IDs: &source.IDChunk{Where: ids.Where}, Where: ids.Where}
 		for i := range of {
 			word := binary.LittleEndian.Uint32(raw[4*i:])
-			x := math.Float32frombits(word)
 			switch {
-			case d.meta.Labels.Kind == "target" && x == x:
-				c.Target = append(c.Target, x)
-			case d.meta.Labels.Kind == "class" && int32(word) >= 0:
-				c.Text = append(c.Text, []byte(d.meta.Labels.Classes[word]))
-			default:
+			case !isLabel(d.meta.Labels.Kind, word):
 				continue
+			case d.meta.Labels.Kind == "target":
+				c.Target = append(c.Target, math.Float32frombits(word))
+			default:
+				c.Text = append(c.Text, []byte(d.meta.Labels.Classes[word]))
 			}
 			c.IDs.Ints = append(c.IDs.Ints, ids.Ints[i])
 		}
-		labeled += uint64(len(c.IDs.Ints))
 		return fn(c)
 	})
-	if err == nil && labeled != d.meta.Labels.Labeled {
-		err = input.Usage("the sources have labels of %d nodes that are there already: values of "+
-			"old nodes are not replaced so far", d.meta.Labels.Labeled-labeled)
-	}
-	return err
 }
 
 // Splits streams nothing: the catalog of the whole store has them.

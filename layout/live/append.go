@@ -40,21 +40,29 @@ const workPath = "tmp/live"
 // there, whole and durable, when Append returns; on an error nothing of it is. A small commit is a
 // file beside the levels, until such commits are worth a level. New ids are numbered
 // after those of the store, in the order in which an ingest of the sources alone numbers them.
-// Options that shape the store are its own, and must be zero.
+// Options that shape the store are its own, and must be zero. Features and labels of nodes that the
+// store has replace what these had, and so do splits: such a node is in those of the sources alone.
 //
 // It ingests the sources twice: as a store of their own, and by the store's numbers. Besides the
 // memory of an ingest it takes 4 bytes for each node of the sources, and 8 for each that the store
 // has.
-func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (level *kv.LevelMeta,
+func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (added *Added,
 	err error) {
+	opt.NoEdges = true
 	err = change(ctx, fs, dir, "append", opt, func(a *appending) (err error) {
-		level, err = a.run(ctx)
+		added, err = a.run(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return level, nil
+	return added, nil
+}
+
+// Added tells what a commit did. Its level is of the edges and new nodes.
+type Added struct {
+	kv.LevelMeta
+	Replaced uint64 // nodes that were there, and got other features, labels or splits
 }
 
 // change locks a store, has do make a commit, and ends it. If it fails it removes what do made, and
@@ -225,9 +233,9 @@ type appending struct {
 	lacks  *roaring.Bitmap // nodes of the sources without features
 }
 
-// run makes the level, moves it to its place and lists it in the catalog; a small one it writes to
-// a file of its own instead.
-func (a *appending) run(ctx context.Context) (*kv.LevelMeta, error) {
+// run makes the levels, moves them to their places and lists them in the catalog; a small commit it
+// writes to a file of its own instead.
+func (a *appending) run(ctx context.Context) (*Added, error) {
 	src, err := a.ingestSources(ctx)
 	if err != nil {
 		return nil, err
@@ -245,11 +253,12 @@ func (a *appending) run(ctx context.Context) (*kv.LevelMeta, error) {
 	}
 	defer add.close()
 	number := a.meta.Snapshot + 1
-	level := &kv.LevelMeta{Snapshot: number, Created: time.Now().UTC().Truncate(time.Second),
-		Path: fmt.Sprintf("%s/%d", layout.LevelsDir, number), Nodes: uint64(len(add.fresh)),
-		Source: src.Meta().Source}
+	done := &Added{LevelMeta: kv.LevelMeta{Snapshot: number,
+		Created: time.Now().UTC().Truncate(time.Second),
+		Path:    fmt.Sprintf("%s/%d", layout.LevelsDir, number), Nodes: uint64(len(add.fresh)),
+		Source: src.Meta().Source}}
 	if small && (len(add.fresh) == 0 || !a.hasRows()) {
-		return level, a.hold(ctx, add, level)
+		return done, a.hold(ctx, add, &done.LevelMeta)
 	}
 	if small && len(a.store.HeldCommits()) > 0 {
 		if err := a.flush(ctx, &a.opt); err != nil {
@@ -257,10 +266,57 @@ func (a *appending) run(ctx context.Context) (*kv.LevelMeta, error) {
 		}
 		a.meta = a.store.Meta()
 	}
-	if err := a.write(ctx, add, level, &a.opt, a.budget.Used()); err != nil {
-		return nil, err
+	return done, a.writeLevels(ctx, add, done)
+}
+
+// writeLevels makes the levels of a commit: of edges and new nodes, and of rows that it replaces.
+func (a *appending) writeLevels(ctx context.Context, add *addition, done *Added) error {
+	c := &commit{Added: done}
+	var err error
+	if c.splits, c.moved, err = add.splits(ctx); err != nil {
+		return err
 	}
-	return level, a.list(ctx, add, level)
+	touched := c.moved.Clone()
+	if c.rows, err = add.replacing(ctx, a.lacks); err != nil {
+		return err
+	}
+	for _, r := range c.rows {
+		touched.Or(r.of)
+	}
+	if done.Replaced = touched.GetCardinality(); add.meta.Edges > 0 || len(add.fresh) > 0 {
+		if err := a.write(ctx, add, &done.LevelMeta, &a.opt, a.budget.Used()); err != nil {
+			return err
+		}
+		c.levels = append(c.levels, done.LevelMeta)
+	} else {
+		done.Path = ""
+	}
+	for _, r := range c.rows {
+		level := kv.LevelMeta{Snapshot: done.Snapshot, Created: done.Created, Rows: r.rows,
+			RowNodes: uint64(len(r.fresh)),
+			Path:     fmt.Sprintf("%s/%d-features", layout.LevelsDir, done.Snapshot)}
+		if r.isLabels {
+			level.Path = fmt.Sprintf("%s/%d-labels", layout.LevelsDir, done.Snapshot)
+		}
+		if err := a.write(ctx, r, &level, &a.opt, a.budget.Used()); err != nil {
+			return err
+		}
+		c.levels = append(c.levels, level)
+	}
+	if len(c.levels) == 0 && done.Replaced == 0 {
+		done.Snapshot = a.meta.Snapshot
+		return nil
+	}
+	return a.list(ctx, c)
+}
+
+// commit is what a commit adds to the catalog.
+type commit struct {
+	*Added
+	levels []kv.LevelMeta
+	rows   []*replacing // of the levels that replace rows, in order
+	splits map[string]*roaring.Bitmap
+	moved  *roaring.Bitmap // old nodes that are in these splits alone from now on
 }
 
 // hasRows reports whether each node of the store has rows of values.
@@ -335,44 +391,74 @@ func (w *work) write(ctx context.Context, add leveled, level *kv.LevelMeta, of *
 	return w.settle(opt.Out, level.Path)
 }
 
-// list makes the level a part of the store: the catalog lists it, and its splits and counts
-// tell of all nodes.
-func (a *appending) list(ctx context.Context, add *addition, level *kv.LevelMeta) error {
-	splits, err := add.splits(ctx)
-	if err != nil {
-		return err
+// list makes levels a part of the store: the catalog lists them, and its splits and counts tell of
+// all nodes.
+func (a *appending) list(ctx context.Context, c *commit) error {
+	var made []*kv.Meta
+	for _, l := range c.levels {
+		s, err := layout.Open(ctx, a.fs, a.store.Path(l.Path))
+		if err != nil {
+			return err
+		}
+		made = append(made, s.Meta())
 	}
-	s, err := layout.Open(ctx, a.fs, a.store.Path(level.Path))
-	if err != nil {
-		return err
+	var labels *kv.LabelsMeta
+	if was := a.store.Meta().Labels; was != nil {
+		of := *was
+		labels = &of
+		labels.ClassCounts = slices.Clone(was.ClassCounts)
 	}
-	of := s.Meta()
+	for _, r := range c.rows {
+		if r.isLabels {
+			if err := r.countFormer(ctx, a, labels); err != nil {
+				return err
+			}
+		}
+	}
 	return a.commit(ctx, func(m *kv.Meta, set func(name string) (*roaring.Bitmap, error)) (
 		map[string]*roaring.Bitmap, error) {
-		m.Nodes, m.Edges = m.Nodes+level.Nodes, m.Edges+level.Edges
-		m.Levels = append(m.Levels, *level)
-		m.Stats.SelfLoops += of.Stats.SelfLoops
-		for i, n := range of.Stats.TypeCounts {
-			m.Stats.TypeCounts[i] += n
-		}
-		if m.Labels != nil && of.Labels != nil {
-			m.Labels.Labeled += of.Labels.Labeled
-			for i, n := range of.Labels.ClassCounts {
-				m.Labels.ClassCounts[i] += n
+		m.Nodes, m.Edges = m.Nodes+c.Nodes, m.Edges+c.Edges
+		m.Levels = append(m.Levels, c.levels...)
+		m.Labels = labels
+		for _, of := range made {
+			m.Stats.SelfLoops += of.Stats.SelfLoops
+			for i, n := range of.Stats.TypeCounts {
+				m.Stats.TypeCounts[i] += n
+			}
+			if of.Labels != nil {
+				m.Labels.Labeled += of.Labels.Labeled
+				for i, n := range of.Labels.ClassCounts {
+					m.Labels.ClassCounts[i] += n
+				}
 			}
 		}
-		for name, with := range splits {
-			i := slices.IndexFunc(m.Splits, func(s kv.SplitMeta) bool { return s.Name == name })
-			if i < 0 {
-				return nil, input.Usage("the sources have a split %q, which the store lacks", name)
-			}
-			was, err := set(name)
-			if err != nil {
-				return nil, err
-			}
-			with.Or(was)
-			m.Splits[i].Count = with.GetCardinality()
-		}
-		return splits, nil
+		return c.putSplits(m, set)
 	})
+}
+
+// putSplits returns the splits that the commit changes.
+func (c *commit) putSplits(m *kv.Meta, set func(name string) (*roaring.Bitmap, error)) (
+	map[string]*roaring.Bitmap, error) {
+	for name := range c.splits {
+		if !slices.ContainsFunc(m.Splits, func(s kv.SplitMeta) bool { return s.Name == name }) {
+			return nil, input.Usage("the sources have a split %q, which the store lacks", name)
+		}
+	}
+	sets := map[string]*roaring.Bitmap{}
+	for i := range m.Splits {
+		s := &m.Splits[i]
+		with, err := set(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		more := c.splits[s.Name]
+		if more == nil && !with.Intersects(c.moved) {
+			continue
+		}
+		if with.AndNot(c.moved); more != nil {
+			with.Or(more)
+		}
+		s.Count, sets[s.Name] = with.GetCardinality(), with
+	}
+	return sets, nil
 }

@@ -70,7 +70,7 @@ func (r *Reader) GatherRaw(ctx context.Context, nodes []layout.NodeID, at []uint
 // gather calls emit with the index of each node and its row, and arrived after each part.
 func (r *Reader) gather(ctx context.Context, nodes []layout.NodeID, emit func(uint32, []byte),
 	arrived func(keys []uint64)) error {
-	if len(r.levels) > 0 {
+	if r.isLive() {
 		return r.gatherLevels(ctx, nodes, emit, arrived)
 	}
 	b, err := r.take(ctx)
@@ -172,7 +172,7 @@ func (r *Reader) sort(ctx context.Context, b *rowsBuffer, nodes []layout.NodeID)
 }
 
 // Cost returns how many reads, and of how many bytes, Gather of these nodes takes. It reads
-// nothing, and leaves out nodes that levels added.
+// nothing, leaves out nodes that levels added, and takes no row for replaced.
 func (r *Reader) Cost(ctx context.Context, nodes []layout.NodeID) (reads int, bytes int64,
 	err error) {
 	if len(r.levels) > 0 {

@@ -38,7 +38,8 @@ type Reader struct {
 	pool chan *rowsBuffer
 	mu   *made
 
-	levels []newRows // the rows of nodes that were added, in order; see openLevels
+	levels   []newRows // the rows of nodes that were added, in order; see openLevels
+	replaced *replaced // the rows that later levels have instead; nil if none has
 }
 
 // made counts the buffers of the readers of a file.
@@ -204,7 +205,7 @@ func MostBytes(s *layout.Store, m kv.RowsMeta, room int64) int64 {
 	if err != nil {
 		return 0
 	}
-	most := int64(1+len(s.Levels())) * rowsBuffers * shape.bufferBytes()
+	most := int64(1+len(s.Levels()))*rowsBuffers*shape.bufferBytes() + levelBytes(s, m.Path)
 	if shape.sumsFit(room) {
 		most += 4 * shape.units()
 	}
@@ -219,6 +220,12 @@ func (r *Reader) MostBytes() int64 {
 	}
 	for _, l := range r.levels {
 		most += l.MostBytes()
+	}
+	if r.replaced != nil {
+		most += int64(len(r.replaced.memory.Bytes()))
+		for _, p := range r.replaced.parts {
+			most += p.MostBytes()
+		}
 	}
 	return most
 }
@@ -255,6 +262,11 @@ func (r *Reader) BytesRead() uint64 {
 	for _, l := range r.levels {
 		n += l.BytesRead()
 	}
+	if r.replaced != nil {
+		for _, p := range r.replaced.parts {
+			n += p.BytesRead()
+		}
+	}
 	return n
 }
 
@@ -269,7 +281,7 @@ func (r *Reader) Close() error {
 	for _, l := range r.levels {
 		err = errors.Join(err, l.Close())
 	}
-	return err
+	return errors.Join(err, r.replaced.close())
 }
 
 func (r *Reader) makeBuffer() (*rowsBuffer, error) {

@@ -36,7 +36,7 @@ func (r *Reader) scan(ctx context.Context, first layout.NodeID, n int,
 		return fmt.Errorf("layout: rows %d to %d of %s: it has %d", first, uint64(first)+uint64(n),
 			r.f.Path, r.rows())
 	}
-	if len(r.levels) > 0 {
+	if r.isLive() {
 		return r.scanLevels(ctx, first, n, emit)
 	}
 	b, err := r.take(ctx)
@@ -129,8 +129,8 @@ func (r *Reader) Sweep(ctx context.Context, keys []uint64, buf []byte,
 	if v := keys[len(keys)-1] >> 32; v >= r.rows() {
 		return layout.OutOfRange(layout.NodeID(v), r.rows())
 	}
-	if len(r.levels) > 0 {
-		return r.parts(func(p newRows) error { return p.Sweep(ctx, p.ofPart(keys), buf, emit) })
+	if r.isLive() {
+		return r.sweepLevels(ctx, keys, buf, emit)
 	}
 	if !slices.IsSorted(keys) {
 		return fmt.Errorf("layout: sweep %s: %d keys do not ascend", r.f.Path, len(keys))
@@ -156,7 +156,8 @@ type ReadCost struct {
 
 // SweepCost returns what Sweep of the keys of the first lists reads, and what Gather of each of
 // these lists on its own would read. Keys ascend over all slices. It reads nothing, and takes 144
-// bytes of memory per list. Rows that levels added are left out.
+// bytes of memory per list. Rows that levels added are left out,
+// and no row is taken for replaced.
 func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, apart []ReadCost) {
 	all, sums := sweeps(), sumsCost{}
 	of := make([]apartCost, lists)

@@ -37,7 +37,7 @@ var errNoRoom = errors.New("layout: there is no room for rows as they are stored
 func (r *Reader) GatherStored(ctx context.Context, nodes []layout.NodeID, at []uint32,
 	room func(read, bytes int64) ([]byte, error)) (read bool, err error) {
 	if r.shape.DType != F32 || r.scaled || r.packed || r.shape.sections != nil ||
-		len(r.levels) > 0 {
+		r.isLive() {
 		return false, nil
 	}
 	b, err := r.take(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -20,10 +19,9 @@ type added struct {
 	arenas []*mem.Arena
 	budget *mem.Budget
 
-	has    []uint64 // a bit for each node that a level has
-	ranks  []uint32 // how many of these are before each word
-	inBase uint32   // how many of them the base has
-	lists  int      // how many nodes that is
+	has    layout.Ranks // the nodes that a level has, each of which has a list
+	inBase uint32       // how many of them the base has
+	lists  int          // how many nodes that is
 
 	entries          // what levels added and none took away
 	places  []uint32 // of entries, in the union with the list of the base
@@ -37,7 +35,7 @@ type added struct {
 // addedBytes bounds the memory of the lists of all levels of a store.
 func addedBytes(s *layout.Store) (n int64) {
 	nodes, isGone := int64(0), false
-	for _, l := range s.Levels() {
+	for _, l := range s.Lists() {
 		m := l.Meta()
 		n += 8*int64(m.Nodes) + entryBytes(s)*int64(m.Edges)
 		if l.Of.Gone {
@@ -79,9 +77,9 @@ func loadAdded(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 			err = errors.Join(err, a.free())
 		}
 	}()
-	words := s.Meta().Nodes/64 + 1
-	a.has = mem.View[uint64](a.hold(&err, int64(words)*8))
-	a.ranks = mem.View[uint32](a.hold(&err, int64(words)*4))
+	words := int64(layout.RankWords(s.Meta().Nodes))
+	a.has = layout.NewRanks(mem.View[uint64](a.hold(&err, words*8)),
+		mem.View[uint32](a.hold(&err, words*4)))
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +91,7 @@ func loadAdded(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 		return nil, err
 	}
 	for _, take := range []bool{false, true} {
-		for i, l := range s.Levels() {
+		for i, l := range s.Lists() {
 			if err := a.scan(ctx, l, i, dev, dir, of[i], take); err != nil {
 				return nil, err
 			}
@@ -129,32 +127,23 @@ func (a *added) hold(err *error, bytes int64) []byte {
 
 // number finds the nodes of each level, and numbers all together.
 func (a *added) number(ctx context.Context, s *layout.Store) (of [][]uint32, err error) {
-	for _, l := range s.Levels() {
+	for _, l := range s.Lists() {
 		set, err := l.Nodes(ctx)
 		if err != nil {
 			return nil, err
 		}
 		nodes := set.ToArray()
-		for _, v := range nodes {
-			a.has[v/64] |= 1 << (v % 64)
-		}
+		a.has.Add(nodes)
 		of = append(of, nodes)
 	}
-	n, base := uint32(0), s.Base().Meta().Nodes
-	for i, w := range a.has {
-		a.ranks[i] = n
-		if uint64(i) == base/64 {
-			a.inBase = n + uint32(bits.OnesCount64(w&(1<<(base%64)-1)))
-		}
-		n += uint32(bits.OnesCount64(w))
-	}
-	a.lists = int(n)
+	a.lists = int(a.has.Number())
+	a.inBase, _ = a.has.Rank(layout.NodeID(s.Base().Meta().Nodes))
 	return of, nil
 }
 
 func (a *added) allocate(s *layout.Store) (err error) {
 	more, gone, isGone := uint64(0), uint64(0), false
-	for _, l := range s.Levels() {
+	for _, l := range s.Lists() {
 		if l.Of.Gone {
 			gone, isGone = gone+l.Meta().Edges, true
 		} else {
@@ -174,11 +163,11 @@ func (a *added) allocate(s *layout.Store) (err error) {
 
 // list returns the number of the list of a node, or none.
 func (a *added) list(v layout.NodeID) uint32 {
-	w, bit := a.has[v/64], uint64(1)<<(v%64)
-	if w&bit == 0 {
+	rank, is := a.has.Rank(v)
+	if !is {
 		return none
 	}
-	return a.ranks[v/64] + uint32(bits.OnesCount64(w&(bit-1)))
+	return rank
 }
 
 // scan reads the lists of level number at, whose nodes are of: it counts their entries in starts,
@@ -256,18 +245,14 @@ func (a *added) place(ctx context.Context, base Reader) error {
 		nodes = nodes[:0]
 		return err
 	}
-	for i, w := range a.has {
-		for ; w != 0; w &= w - 1 {
-			v := uint64(i)*64 + uint64(bits.TrailingZeros64(w))
-			if v >= base.Nodes() {
-				break
-			}
-			if nodes = append(nodes, layout.NodeID(v)); len(nodes) == placeLists {
-				if err := flush(); err != nil {
-					return err
-				}
-			}
+	err := a.has.Each(base.Nodes(), func(v layout.NodeID) error {
+		if nodes = append(nodes, v); len(nodes) == placeLists {
+			return flush()
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if err := flush(); err != nil {
 		return err

@@ -281,7 +281,7 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 func FileBytes(s *layout.Store, dir layout.Direction) int64 {
 	path, _ := layout.TopologyPaths(dir)
 	f, _ := s.Base().Meta().File(path)
-	for _, l := range s.Levels() {
+	for _, l := range s.Lists() {
 		f.Size += FileBytes(l.Store, dir)
 	}
 	return f.Size

@@ -76,6 +76,8 @@ func resolve(fs vfs.FS, opt *Options) (dir string, files []string, err error) {
 			sources = []string{opt.Edges}
 		case len(opt.Relations) > 0:
 			sources = []string{opt.Relations[0].File}
+		case opt.NoEdges && opt.Nodes != "":
+			sources = []string{opt.Nodes}
 		default:
 			return "", nil, input.Usage("no source, give a directory or files")
 		}

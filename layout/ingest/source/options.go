@@ -49,6 +49,8 @@ type Options struct {
 	Header                       string // auto, yes, no
 
 	AllowNaN bool
+	// NoEdges allows sources without edges: Nodes may be the only file.
+	NoEdges bool
 	// KeepSparse gives sparse features as rows of their entries, if these are at most half as
 	// large as dense ones: see FeatureInfo.Words.
 	KeepSparse bool

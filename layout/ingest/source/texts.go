@@ -159,7 +159,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 	}
 	if len(s.opt.Relations) > 0 && s.opt.Edges == "" {
 		edges = nil
-	} else if len(edges) == 0 {
+	} else if len(edges) == 0 && !s.opt.NoEdges {
 		return nil, "", nil, input.Wrong(s.dir, "want edges.csv; or name a file with --edges",
 			"no edges were found")
 	}
@@ -178,7 +178,7 @@ func (s *textGraph) assign(files []string) (edges []string, nodes string,
 		return f == nodes || slices.Contains(slices.Collect(maps.Values(splits)), f) ||
 			f == s.opt.Labels || f == s.opt.Features
 	})
-	if len(edges) == 0 && first != "" {
+	if len(edges) == 0 && first != "" && !s.opt.NoEdges {
 		return nil, "", nil, &input.Error{Where: first, Flag: true,
 			What: "it is given for something else too, and no other file holds edges",
 			Do:   "nodes, labels, features and splits need files of their own"}
@@ -261,6 +261,10 @@ func (s *textGraph) addTimes(t, first *edgeTable) {
 
 // finishEdges decides what all edge files have in common.
 func (s *textGraph) finishEdges() error {
+	if len(s.edges) == 0 {
+		s.parts.edges = func(context.Context, func(*EdgeChunk) error) error { return nil }
+		return nil
+	}
 	first := s.edges[0]
 	for _, t := range s.edges {
 		if t.typed() != first.typed() || t.weight >= 0 != (first.weight >= 0) ||
@@ -298,7 +302,7 @@ func (s *textGraph) finishEdges() error {
 				return err
 			}
 		}
-		if !some {
+		if !some && !s.opt.NoEdges {
 			return input.Wrong(first.Path, "", "there are no edges")
 		}
 		return nil
