@@ -102,19 +102,23 @@ func (w *work) allowCommits(ctx context.Context) error {
 	})
 }
 
-// finish ends a commit: it writes small ones out if they are worth a level, and removes files that
-// nothing reads. After a small commit there is nothing else to do, and the catalog is not read.
+// finish ends a commit: it writes small ones out if they are worth a level, merges levels if there
+// are too many, and removes files that nothing reads. After a small commit there is nothing else to
+// do, and the catalog is not read.
 func (w *work) finish(ctx context.Context, opt *ingest.Options) error {
 	if w.small != nil && !isWorth(append(slices.Clip(w.store.HeldCommits()), w.small)) {
 		return nil
 	}
+	if err := w.reopen(ctx); err != nil {
+		return err
+	}
 	if w.small != nil {
-		if err := w.reopen(ctx); err != nil {
-			return err
-		}
 		if err := w.flush(ctx, opt); err != nil {
 			return err
 		}
+	}
+	if err := w.merge(ctx, opt); err != nil {
+		return err
 	}
 	return w.sweep(ctx)
 }
@@ -171,7 +175,8 @@ func (w *work) flush(ctx context.Context, opt *ingest.Options) error {
 	return w.reopen(ctx)
 }
 
-// listed is a level whose edges are in memory, as ingest reads it to write it out.
+// listed is a level whose edges are in memory, as ingest reads it to write it out. names are the
+// ids of new nodes, unless files, which is not nil then, has them.
 type listed struct {
 	*addition
 	edges *layout.Edges
@@ -195,6 +200,9 @@ func (l *listed) Info() *source.Info {
 
 // Names streams the ids of new nodes.
 func (l *listed) Names(ctx context.Context, fn func(external []byte) error) error {
+	if l.files != nil {
+		return l.addition.Names(ctx, fn)
+	}
 	for _, name := range l.names {
 		if err := fn([]byte(name)); err != nil {
 			return err
@@ -205,11 +213,15 @@ func (l *listed) Names(ctx context.Context, fn func(external []byte) error) erro
 
 // Edges streams all edges, by the numbers of the level.
 func (l *listed) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
+	words := layout.RankWords(l.first)
+	old := layout.NewRanks(make([]uint64, words), make([]uint32, words))
+	old.Add(l.old)
+	old.Number()
 	at := func(v layout.NodeID) uint64 {
 		if uint64(v) >= l.first {
 			return uint64(len(l.old)) + uint64(v) - l.first
 		}
-		i, _ := slices.BinarySearch(l.old, uint32(v))
+		i, _ := old.Rank(v)
 		return uint64(i)
 	}
 	for from := 0; from < l.edges.Len(); from += chunk {

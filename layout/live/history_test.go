@@ -230,6 +230,9 @@ func (t *trial) step() {
 		if err == nil {
 			opt := t.options(false, false, false)
 			err = w.flush(t.Context(), &opt)
+			if err == nil {
+				err = w.merge(t.Context(), &opt)
+			}
 		}
 		if err == nil {
 			err = errors.Join(w.sweep(t.Context()), w.close())
@@ -450,6 +453,13 @@ func (t *trial) entries(session topology.Session, v layout.NodeID, nbrs []layout
 	}
 }
 
+// fewLevels has stores keep few levels during a test.
+func fewLevels(t *testing.T, most int) {
+	usual := levelsMost
+	levelsMost = most
+	t.Cleanup(func() { levelsMost = usual })
+}
+
 // TestHistories does random things to stores and to models of them in memory, and compares both
 // after each. GDB_TEST_HISTORIES sets how many histories, GDB_TEST_SEED the first seed.
 func TestHistories(t *testing.T) {
@@ -463,6 +473,7 @@ func TestHistories(t *testing.T) {
 	for seed := first; seed < first+number("GDB_TEST_HISTORIES", 25); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 2))
+			fewLevels(t, seed%3+1)
 			h := &trial{T: t, fs: vfs.NewMem(), r: r, m: newModel(r)}
 			h.ingest()
 			h.check()

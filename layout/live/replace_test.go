@@ -26,6 +26,7 @@ func TestReplace(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
+			fewLevels(t, int(seed)%3+1)
 			fs, h := vfs.NewMem(), &history{}
 			h.opt.Undirected = seed%2 == 0
 			names, now, edges := []string{}, map[string]valued{}, "src,dst"

@@ -1,0 +1,99 @@
+package live
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gdb/kv"
+	"gdb/layout"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestMergeFrom: the levels that are merged begin with the first that is small beside what follows
+// it, and there are never more than levelsMost.
+func TestMergeFrom(t *testing.T) {
+	for _, of := range []struct {
+		bytes []int64
+		want  int
+	}{
+		{[]int64{1, 1, 1}, -1},
+		{slices.Repeat([]int64{1}, 13), 0},
+		{append([]int64{9}, slices.Repeat([]int64{1}, 12)...), 1},
+		{append([]int64{3}, slices.Repeat([]int64{1}, 12)...), 0},
+		{[]int64{1 << 24, 1 << 22, 1 << 20, 1 << 18, 1 << 16, 1 << 14, 1 << 12, 1 << 10, 1 << 8,
+			1 << 6, 1 << 4, 1 << 2, 1}, 11},
+	} {
+		var levels []*layout.Level
+		for _, n := range of.bytes {
+			levels = append(levels, &layout.Level{Of: kv.LevelMeta{Bytes: n}})
+		}
+		if got := mergeFrom(levels); got != of.want {
+			t.Errorf("%d: merged from %d, want %d", of.bytes, got, of.want)
+		}
+	}
+}
+
+// TestMerge: a store that was appended to often has few levels, each edge was written few times,
+// and earlier snapshots that are kept read what they had.
+func TestMerge(t *testing.T) {
+	fewLevels(t, 3)
+	fs, h := vfs.NewMem(), &history{}
+	nodes := func(from, to int) string {
+		text := "id,a,b,kind,part\n"
+		for v := from; v < to; v++ {
+			text += fmt.Sprintf("n%d,%d,1,%s,%s\n", v, v, []string{"x", "y"}[v%2],
+				[]string{"train", "val"}[v%2])
+		}
+		return text
+	}
+	edges := func(from, to int) string {
+		text := ""
+		for v := max(from, 1); v < to; v++ {
+			text += fmt.Sprintf("\nn%d,n%d\nn%d,n%d", v, v/2, v/3, v)
+		}
+		return text
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	h.ingest(t, fs, part{"src,dst" + edges(0, 10), nodes(0, 10)}, "s")
+	kept := map[int]string{}
+	for i := range 12 {
+		from := 10 + 4*i
+		p := part{"src,dst" + edges(from, from+4), nodes(from, from+4)}
+		if _, err := Append(t.Context(), fs, "s", h.options(t, fs, p, false)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := layout.OpenLive(t.Context(), fs, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Levels()); n > 3 {
+			t.Errorf("%d levels after commit %d", n, i+1)
+		}
+		if i%4 == 1 {
+			at := int(s.Meta().Snapshot)
+			kept[at] = contents(t, fs, "s", r)
+			if err := s.Catalog().Hold(t.Context(), fmt.Sprint("at ", at), uint64(at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h.ingest(t, fs, part{"src,dst" + edges(0, 58), nodes(0, 58)}, "once")
+	if got, want := contents(t, fs, "s", r), contents(t, fs, "once", r); got != want {
+		t.Errorf("merged:\n%s\nat once:\n%s", got, want)
+	}
+	for at, want := range kept {
+		s, err := layout.OpenAt(t.Context(), fs, "s", fmt.Sprint(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := contentsOf(t, s, r); got != want {
+			t.Errorf("snapshot %d:\n%s\nwas:\n%s", at, got, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
