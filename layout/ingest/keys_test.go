@@ -26,6 +26,7 @@ func keyForms() map[string][]string {
 	add("counted", func(i int) uint64 { return uint64(i) + 1000 })
 	add("largest", func(i int) uint64 { return math.MaxInt64 - 59 + uint64(i) })
 	add("ascending", func(i int) uint64 { return uint64(i * i) })
+	add("ascending, near", func(i int) uint64 { return uint64(i*7 + 3) })
 	add("ascending, wide", func(i int) uint64 { return uint64(i) << 50 })
 	add("sorted", func(i int) uint64 { return uint64(order[i]) })
 	add("sorted, wide", func(i int) uint64 { return uint64(order[i])*7<<40 + 3 })

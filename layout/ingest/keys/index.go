@@ -44,43 +44,73 @@ func Load(ctx context.Context, work *steps.Work, src Source, found *Found) (*Ind
 // Bytes returns the memory that the indexes take.
 func (x *Indexes) Bytes() int64 { return x.bytes }
 
-// load makes the index of a type whose ids do not count up by one.
+// load makes the index of a type whose ids do not count up by one: of the bits of its ids, unless
+// these are so far apart that the ids themselves take less.
 func (x *Indexes) load(ctx context.Context, w *writer) error {
 	k := &w.keys
-	wide := (k.Greatest-k.Least)>>32 != 0
-	buckets, shift := bucketsOf(k)
-	bytes := 4 * int64(buckets+1)
-	size := int64(4)
-	if wide {
-		size = 8
-	}
-	bytes += int64(k.Rows) * size
+	var rows int64 // bytes
 	if k.Runs != nil {
-		bytes += 4 * int64(k.Rows)
+		rows = 4 * int64(k.Rows)
 	}
-	if x.bytes += bytes; x.bytes > x.work.Memory.Table {
-		return steps.ErrNumbersFull
-	}
-	arena, err := mem.NewArena(x.work.Budget, "the index of ids", bytes+8)
-	if err != nil {
-		return err
-	}
-	x.arenas = append(x.arenas, arena)
-	b := arena.Bytes()
-	ids, b := b[:int64(k.Rows)*size], b[int64(k.Rows)*size:]
-	index := keyTable{least: k.Least, span: k.Greatest - k.Least, shift: shift,
-		first: mem.View[uint32](b[:4*(buckets+1)])}
-	if k.Runs != nil {
-		index.rows = mem.View[uint32](b[4*(buckets+1):])[:k.Rows]
-	}
-	if wide {
-		t := &sortedKeys[uint64]{keyTable: index, keys: mem.View[uint64](ids)}
+	ids, buckets := idsBytes(k)
+	words := (k.Greatest-k.Least)/64 + 1
+	if size := words * bitsBytes; size <= uint64(ids)+4*buckets {
+		b, err := x.arena(int64(size) + rows)
+		if err != nil {
+			return err
+		}
+		t := &keyBits{least: k.Least, span: k.Greatest - k.Least,
+			bits: mem.View[uint64](b[:8*words]), ranks: mem.View[uint32](b[8*words : 12*words])}
+		if k.Runs != nil {
+			t.rows = mem.View[uint32](b[size:])[:k.Rows]
+		}
 		x.types[w.typ] = t
 		return t.fill(ctx, w)
 	}
-	t := &sortedKeys[uint32]{keyTable: index, keys: mem.View[uint32](ids)}
+	b, err := x.arena(ids + 4*int64(buckets) + rows)
+	if err != nil {
+		return err
+	}
+	_, shift := bucketsOf(k)
+	index := keyTable{least: k.Least, span: k.Greatest - k.Least, shift: shift,
+		first: mem.View[uint32](b[ids:][:4*buckets])}
+	if k.Runs != nil {
+		index.rows = mem.View[uint32](b[ids+4*int64(buckets):])[:k.Rows]
+	}
+	if k.wide() {
+		t := &sortedKeys[uint64]{keyTable: index, keys: mem.View[uint64](b[:ids])}
+		x.types[w.typ] = t
+		return t.fill(ctx, w)
+	}
+	t := &sortedKeys[uint32]{keyTable: index, keys: mem.View[uint32](b[:ids])}
 	x.types[w.typ] = t
 	return t.fill(ctx, w)
+}
+
+// arena returns memory for an index.
+func (x *Indexes) arena(bytes int64) ([]byte, error) {
+	if x.bytes += bytes; x.bytes > x.work.Memory.Table {
+		return nil, steps.ErrNumbersFull
+	}
+	a, err := mem.NewArena(x.work.Budget, "the index of ids", bytes+8)
+	if err != nil {
+		return nil, err
+	}
+	x.arenas = append(x.arenas, a)
+	return a.Bytes(), nil
+}
+
+// wide reports whether ids less the least one take more than 32 bits.
+func (k *Type) wide() bool { return (k.Greatest-k.Least)>>32 != 0 }
+
+// idsBytes returns the bytes of the ids in sortedKeys, and the length of first.
+func idsBytes(k *Type) (bytes int64, firsts uint64) {
+	size := int64(4)
+	if k.wide() {
+		size = 8
+	}
+	buckets, _ := bucketsOf(k)
+	return int64(k.Rows) * size, buckets + 1
 }
 
 // bucketsOf returns the number of buckets of about four ids each, if ids are spread evenly, and
@@ -139,10 +169,10 @@ type sortedKeys[K uint32 | uint64] struct {
 // fill takes the ids of a type.
 func (t *sortedKeys[K]) fill(ctx context.Context, w *writer) error {
 	at, bucket := 0, uint64(0)
-	add := func(id, row uint64) error {
+	err := w.eachID(ctx, t.rows != nil, func(id, row uint64) error {
 		k := id - t.least
 		if at == len(t.keys) || k > t.span {
-			return errors.New("ingest: a table changed while it was read")
+			return errChanged
 		}
 		for ; bucket <= k>>t.shift; bucket++ {
 			t.first[bucket] = uint32(at)
@@ -153,25 +183,12 @@ func (t *sortedKeys[K]) fill(ctx context.Context, w *writer) error {
 		}
 		at++
 		return nil
-	}
-	var err error
-	if t.rows != nil {
-		err = w.eachSorted(ctx, add)
-	} else {
-		err = w.src.Keys(ctx, w.typ, func(c *source.IDChunk) error {
-			for _, id := range c.Ints {
-				if err := add(id, 0); err != nil {
-					return err
-				}
-			}
-			return ctx.Err()
-		})
-	}
+	})
 	for ; bucket < uint64(len(t.first)); bucket++ {
 		t.first[bucket] = uint32(at)
 	}
 	if err == nil && at != len(t.keys) {
-		err = errors.New("ingest: a table changed while it was read")
+		err = errChanged
 	}
 	return err
 }
@@ -209,4 +226,62 @@ func (t *sortedKeys[K]) place(k K, lo, hi int) (at int, found bool) {
 		}
 	}
 	return at, false
+}
+
+// keyBits are ids as bits, from the least one on. A lookup takes two cache misses, and these of
+// little memory: 12 bytes for 64 possible ids, and 4 an id where ids do not ascend by row.
+type keyBits struct {
+	least, span uint64
+	bits        []uint64
+	ranks       []uint32 // ids below each word of bits
+	rows        []uint32 // by rank; nil: ranks are rows
+}
+
+// bitsBytes is what a word of bits takes with its rank.
+const bitsBytes = 12
+
+// fill takes the ids of a type.
+func (t *keyBits) fill(ctx context.Context, w *writer) error {
+	at := uint64(0)
+	err := w.eachID(ctx, t.rows != nil, func(id, row uint64) error {
+		k := id - t.least
+		if at == w.keys.Rows || k > t.span {
+			return errChanged
+		}
+		t.bits[k/64] |= 1 << (k % 64)
+		if t.rows != nil {
+			t.rows[at] = uint32(row)
+		}
+		at++
+		return nil
+	})
+	below := uint64(0)
+	for i, word := range t.bits {
+		t.ranks[i] = uint32(below)
+		below += uint64(bits.OnesCount64(word))
+	}
+	if err == nil && below != w.keys.Rows {
+		err = errChanged
+	}
+	return err
+}
+
+// Rows implements source.KeyIndex.
+func (t *keyBits) Rows(ids []uint64) int {
+	for i, id := range ids {
+		k := id - t.least
+		if k > t.span {
+			return i
+		}
+		word, bit := t.bits[k/64], uint64(1)<<(k%64)
+		if word&bit == 0 {
+			return i
+		}
+		at := t.ranks[k/64] + uint32(bits.OnesCount64(word&(bit-1)))
+		if t.rows != nil {
+			at = t.rows[at]
+		}
+		ids[i] = uint64(at)
+	}
+	return -1
 }

@@ -72,6 +72,9 @@ type writer struct {
 	keys Type
 }
 
+// errChanged is the error of a table that has other ids than when they were counted.
+var errChanged = errors.New("ingest: a table changed while it was read")
+
 // errNotInteger ends the reading of ids of which one is no integer.
 var errNotInteger = errors.New("an id is no integer")
 
@@ -213,6 +216,22 @@ func (w *writer) eachSorted(ctx context.Context, fn func(id, row uint64) error) 
 	})
 }
 
+// eachID calls fn with the ids in ascending order, each with its row if they are sorted. Others
+// ascend by row.
+func (w *writer) eachID(ctx context.Context, sorted bool, fn func(id, row uint64) error) error {
+	if sorted {
+		return w.eachSorted(ctx, fn)
+	}
+	return w.src.Keys(ctx, w.typ, func(c *source.IDChunk) error {
+		for _, id := range c.Ints {
+			if err := fn(id, 0); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	})
+}
+
 // ErrTwoRows is the error of a row whose id another row has.
 func ErrTwoRows(where, id string) error {
 	return input.Wrong(where, "a row is a node: give each an id of its own, and name the column "+
@@ -229,7 +248,7 @@ func (w *writer) errTwice(ctx context.Context, row uint64) error {
 		return nil
 	})
 	if err == nil {
-		err = errors.New("ingest: a table changed while it was read")
+		err = errChanged
 	}
 	return err
 }
