@@ -123,7 +123,7 @@ func (c *DegreeCounters) Hist() DegreeHist {
 // Free gives the memory back.
 func (c *DegreeCounters) Free() error { return c.arena.Free() }
 
-// pairsMost is the most pairs, and ends, that a PairWatch keeps: below 4 MB.
+// pairsMost is the most pairs, and ends, that a PairWatch keeps.
 const pairsMost = 1 << 16
 
 // Roles of the ends, and directions of the pairs, that a PairWatch has seen.
@@ -137,10 +137,7 @@ const (
 // of
 // its two ends, so both its edges are, or none. The samples are all there is while they are small;
 // each time one is full, half of it is dropped.
-type PairWatch struct {
-	pairs, ends   map[uint64]uint8 // by hash
-	pairsAt, atop uint             // leading zero bits of the hashes in each
-}
+type PairWatch struct{ pairs, ends hashSample }
 
 // PairCounts is what a PairWatch has found.
 type PairCounts struct {
@@ -149,8 +146,58 @@ type PairCounts struct {
 }
 
 // NewPairWatch returns a watch that has seen nothing.
-func NewPairWatch() *PairWatch {
-	return &PairWatch{pairs: map[uint64]uint8{}, ends: map[uint64]uint8{}}
+func NewPairWatch() *PairWatch { return &PairWatch{newHashSample(), newHashSample()} }
+
+// hashSample is a table of at most pairsMost hashes that begin with some zero bits, and of what is
+// noted of each. It takes 1.2 MB.
+type hashSample struct {
+	hashes []uint64
+	noted  []uint8 // 0: the slot is free
+	count  int
+	zeros  uint
+}
+
+func newHashSample() hashSample {
+	return hashSample{hashes: make([]uint64, 2*pairsMost), noted: make([]uint8, 2*pairsMost)}
+}
+
+// note adds what to a hash, if that is in the sample, and halves a full one.
+func (s *hashSample) note(h uint64, what uint8) {
+	if h>>(64-s.zeros) != 0 {
+		return
+	}
+	i := h % uint64(len(s.hashes))
+	for s.noted[i] != 0 && s.hashes[i] != h {
+		i = (i + 1) % uint64(len(s.hashes))
+	}
+	if s.noted[i] == 0 {
+		s.count++
+	}
+	s.hashes[i] = h
+	s.noted[i] |= what
+	for s.count > pairsMost {
+		s.halve()
+	}
+}
+
+// halve drops the hashes that do not begin with one zero bit more.
+func (s *hashSample) halve() {
+	half := newHashSample()
+	half.zeros = s.zeros + 1
+	for i, what := range s.noted {
+		if what != 0 {
+			half.note(s.hashes[i], what)
+		}
+	}
+	*s = half
+}
+
+// counts returns how many hashes there are, and of how many both bits are noted.
+func (s *hashSample) counts() (all, both uint64) {
+	for _, what := range s.noted {
+		both += uint64(what >> 1 & what)
+	}
+	return uint64(s.count), both
 }
 
 // scatter mixes bits: each bit of the result depends on all of x.
@@ -168,45 +215,19 @@ func (w *PairWatch) Observe(src, dst []uint64) {
 			continue
 		}
 		ha, hb := scatter(a), scatter(b)
-		if ha>>(64-w.atop) == 0 {
-			w.atop = keep(w.ends, ha, forward, w.atop)
-		}
-		if hb>>(64-w.atop) == 0 {
-			w.atop = keep(w.ends, hb, backward, w.atop)
-		}
+		w.ends.note(ha, forward)
+		w.ends.note(hb, backward)
 		direction := forward
 		if a > b {
 			direction = backward
 		}
-		if h := scatter(ha + hb); h>>(64-w.pairsAt) == 0 {
-			w.pairsAt = keep(w.pairs, h, direction, w.pairsAt)
-		}
+		w.pairs.note(scatter(ha+hb), direction)
 	}
-}
-
-// keep notes a member of a sample, and halves a full one.
-func keep(m map[uint64]uint8, h uint64, what uint8, zeros uint) uint {
-	m[h] |= what
-	for len(m) > pairsMost {
-		zeros++
-		for h := range m {
-			if h>>(64-zeros) != 0 {
-				delete(m, h)
-			}
-		}
-	}
-	return zeros
 }
 
 // Counts returns what was found so far.
 func (w *PairWatch) Counts() (c PairCounts) {
-	for _, d := range w.pairs {
-		c.Pairs++
-		c.Both += uint64(d >> 1 & d)
-	}
-	for _, d := range w.ends {
-		c.Ends++
-		c.Shared += uint64(d >> 1 & d)
-	}
+	c.Pairs, c.Both = w.pairs.counts()
+	c.Ends, c.Shared = w.ends.counts()
 	return c
 }

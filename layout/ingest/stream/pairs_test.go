@@ -35,8 +35,8 @@ func TestPairWatch(t *testing.T) {
 			t.Errorf("%d edges: %.3f of the nodes are sources and destinations, want %.3f", edges,
 				share, want)
 		}
-		if len(w.pairs) > pairsMost || len(w.ends) > pairsMost {
-			t.Errorf("samples of %d and %d", len(w.pairs), len(w.ends))
+		if c.Pairs > pairsMost || c.Ends > pairsMost {
+			t.Errorf("samples of %d and %d", c.Pairs, c.Ends)
 		}
 	}
 }
