@@ -48,6 +48,7 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 			m.Rewrites = was.Snapshot - 1
 			m.Created, m.CreatedBy, m.Splits = was.Created, was.CreatedBy, was.Splits
 			m.Deleted = was.Deleted
+			keepRead(&m.Stats, &was)
 			meta = m
 			return nil, nil
 		})
@@ -56,4 +57,15 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 		return nil, fmt.Errorf("compact: %w", err)
 	}
 	return meta, w.sweep(ctx)
+}
+
+// keepRead keeps what the sources had, which a compaction does not read, and counts of edges both
+// ways, which mean nothing where reverse edges were added.
+func keepRead(s *kv.GraphStats, was *kv.Meta) {
+	of := &was.Stats
+	s.EdgesRead, s.SkippedBadLines = of.EdgesRead, of.SkippedBadLines
+	s.DroppedSelfLoops, s.DroppedDuplicates = of.DroppedSelfLoops, of.DroppedDuplicates
+	if was.Undirected {
+		s.SampledPairs, s.ReversedPairs, s.SampledEnds, s.SharedEnds = 0, 0, 0, 0
+	}
 }

@@ -100,9 +100,17 @@ func TestReplace(t *testing.T) {
 				t.Fatal(err)
 			}
 			opt := parts.OrderOptions{Memory: 1 << 30}
-			if _, err := Compact(t.Context(), fs, "s", opt); err != nil {
+			m, err := Compact(t.Context(), fs, "s", opt)
+			if err != nil {
 				t.Fatal(err)
 			}
+			twin := h.options(t, fs, all, true)
+			twin.Out, twin.UUID = "twin", m.UUID
+			of, err := ingest.Run(t.Context(), fs, twin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameFiles(t, fs, "s", m, "twin", of)
 			if got := contents(t, fs, "s", r); got != want {
 				t.Errorf("compacted:\n%s\nat once:\n%s", got, want)
 			}
