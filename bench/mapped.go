@@ -42,6 +42,9 @@ type mapped struct {
 
 // openMapped maps the arrays that makeCSC made and the default features of a store.
 func openMapped(s *layout.Store, workers int) (*mapped, error) {
+	if err := s.WithoutLevels(); err != nil {
+		return nil, fmt.Errorf("bench: the mmap baseline maps one file of features: %w", err)
+	}
 	m := &mapped{meta: s.Meta().Features[0]}
 	if m.meta.DType != "f32" {
 		return nil, fmt.Errorf("bench: the mmap baseline reads features of f32, these are %s",
@@ -279,7 +282,7 @@ func writeCSC(ctx context.Context, s *layout.Store, dev blockdev.Device,
 	}
 	total := uint64(0)
 	var ptr []uint64
-	err = listfile.Scan(ctx, s, dev, layout.In, func(_ layout.NodeID, cont bool,
+	err = topology.Scan(ctx, s, dev, layout.In, func(_ layout.NodeID, cont bool,
 		l *listfile.Lists) error {
 		ptr = ptr[:0]
 		for i := range len(l.Off) - 1 {

@@ -188,7 +188,7 @@ func openTopology(ctx context.Context, kind string,
 		}
 		return g, g.Close, ctx.Err()
 	}
-	store, err := layout.Open(ctx, vfs.Default, opt.Store)
+	store, err := layout.OpenLive(ctx, vfs.Default, opt.Store)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -262,7 +262,7 @@ func sameBatches(rows []Row) (note string, err error) {
 
 // openFeatures opens a store that has something to load.
 func openFeatures(ctx context.Context, dir string) (*layout.Store, error) {
-	store, err := layout.Open(ctx, vfs.Default, dir)
+	store, err := layout.OpenLive(ctx, vfs.Default, dir)
 	if err != nil {
 		return nil, err
 	}

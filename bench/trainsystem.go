@@ -46,7 +46,7 @@ func TrainSystem(ctx context.Context, job TrainJob) (row Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := layout.Open(ctx, vfs.Default, job.Store)
+	store, err := layout.OpenLive(ctx, vfs.Default, job.Store)
 	if err != nil {
 		return nil, err
 	}

@@ -208,7 +208,7 @@ func (s *session) dotOpen(ctx context.Context, arg string) error {
 	if arg == "" {
 		return dotUsagef("wants the folder of a store")
 	}
-	st, err := layout.Open(ctx, s.Store.FS(), arg)
+	st, err := layout.OpenLive(ctx, s.Store.FS(), arg)
 	if err != nil {
 		return fmt.Errorf("shell: .open: %w", err)
 	}

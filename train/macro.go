@@ -12,6 +12,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/partition"
 	"gdb/layout/partitioner"
+	"gdb/layout/topology"
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/partbuffer"
@@ -149,7 +150,7 @@ func (b *nodePartitions) setCapacity(cfg *partbuffer.Config, seed uint64, capaci
 func scan(src *loader.Source) func(context.Context,
 	func(kv.NodeID, bool, *listfile.Lists) error) error {
 	return func(ctx context.Context, fn func(kv.NodeID, bool, *listfile.Lists) error) error {
-		return listfile.Scan(ctx, src.Store, src.Device, layout.In, fn)
+		return topology.Scan(ctx, src.Store, src.Device, layout.In, fn)
 	}
 }
 

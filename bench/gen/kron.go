@@ -20,6 +20,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
 	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -117,7 +118,7 @@ func (o *KronOptions) expand(ctx context.Context, dev blockdev.Device) (made Mad
 // open opens the graph to expand; one that is no store yet is ingested beside the output, and done
 // removes it.
 func (o *KronOptions) open(ctx context.Context) (s *layout.Store, done func() error, err error) {
-	s, err = layout.Open(ctx, o.FS, o.In)
+	s, err = layout.OpenLive(ctx, o.FS, o.In)
 	if !errors.Is(err, kv.ErrNoStore) {
 		return s, func() error { return nil }, err
 	}
@@ -188,7 +189,7 @@ func (k *kron) edges(ctx context.Context) (err error) {
 		return errors.Join(err, ctx.Err())
 	}
 	read := int64(0)
-	err = listfile.Scan(ctx, k.store, k.dev, layout.In, func(first layout.NodeID, _ bool,
+	err = topology.Scan(ctx, k.store, k.dev, layout.In, func(first layout.NodeID, _ bool,
 		l *listfile.Lists) error {
 		for i := range len(l.Off) - 1 {
 			v := uint64(first) + uint64(i)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -14,6 +16,9 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/inspect"
+	"gdb/layout/openfiles"
+	"gdb/layout/topology"
 
 	"github.com/spf13/cobra"
 )
@@ -30,10 +35,17 @@ func (a *app) infoCommand() *cobra.Command {
 			if io {
 				return a.printIO(st, asJSON)
 			}
-			if asJSON {
-				return a.printFields(st.Meta())
+			m, growth, err := exactMeta(cmd.Context(), st)
+			if err != nil {
+				return fmt.Errorf("info: %w", err)
 			}
-			if err := printInfo(a.Out, args[0], st.Meta()); err != nil {
+			if asJSON {
+				return a.printFields(struct {
+					*kv.Meta
+					Growth *inspect.Growth `json:",omitempty"`
+				}{m, growth})
+			}
+			if err := printInfo(a.Out, args[0], m, growth, st); err != nil {
 				return err
 			}
 			all, err := st.Catalog().Runs(cmd.Context())
@@ -48,6 +60,27 @@ func (a *app) infoCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&io, "io", false, "print how the store's files are read, and why")
 	return cmd
+}
+
+// infoCache is the cache of blocks, in bytes, that degrees of a store with levels are counted with.
+const infoCache = 4 << 20
+
+// exactMeta returns the metadata of a store with degrees that count its levels, and what these
+// cost.
+func exactMeta(ctx context.Context, st *layout.Store) (meta *kv.Meta, growth *inspect.Growth,
+	err error) {
+	if growth, err = inspect.GrowthOf(ctx, st); err != nil || growth == nil {
+		return st.Meta(), nil, err
+	}
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	set := openfiles.New(st, dev, nil)
+	defer func() { err = cli.FirstError(err, errors.Join(set.Close(), dev.Close())) }()
+	m := *st.Meta()
+	m.Stats, err = set.Stats(ctx, topology.Options{CacheBytes: infoCache})
+	return &m, growth, err
 }
 
 var (
@@ -172,24 +205,10 @@ func printTableColumns(w *cli.Lines, head string, columns []kv.TableColumn) {
 	}
 }
 
-// printLevels writes what commits added.
-func printLevels(w *cli.Lines, m *kv.Meta) {
-	for _, l := range m.Levels {
-		if l.Rows != "" {
-			what := "features"
-			if m.Labels != nil && l.Rows == m.Labels.Rows.Path {
-				what = "labels"
-			}
-			w.Printf("  level     snapshot %d: other %s of %s, %s\n", l.Snapshot, what,
-				cli.Plural(int(l.RowNodes), "node"), mem.FormatSize(l.Bytes))
-			continue
-		}
-		w.Printf("  level     snapshot %d: %s nodes, %s edges, %s; degrees below leave it out\n",
-			l.Snapshot, cli.Count(l.Nodes), cli.Count(l.Edges), mem.FormatSize(l.Bytes))
-	}
-}
-
-func printInfo(out io.Writer, dir string, m *kv.Meta) error {
+// printInfo prints what is in a store, which m describes.
+func printInfo(out io.Writer, dir string, m *kv.Meta, growth *inspect.Growth,
+	st *layout.Store) error {
+	base := st.Base().Meta()
 	w := &cli.Lines{W: out}
 	w.Printf("store       %s\n", dir)
 	w.Printf("uuid        %s\n            format %d, made by %s\n", m.UUID, m.Format, m.CreatedBy)
@@ -204,14 +223,15 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 	}
 	w.Printf("edges       %s (%s%s)\n", cli.Count(m.Edges), strings.Join(m.Directions, " and "),
 		reverse)
-	printLevels(w, m)
+	printLevels(w, st)
+	printGrowth(w, growth)
 	printTypes(w, m)
 	w.Printf("in-degree   max %s, %s nodes without in-edges\n", cli.Count(m.Stats.InMax),
 		zeroDegree(m))
 	for _, dir := range []layout.Direction{layout.In, layout.Out} {
-		if n := listBytes(m, dir); n > 0 && m.Edges > 0 {
+		if n := listBytes(base, dir); n > 0 && base.Edges > 0 {
 			w.Printf("%-11s %.2f bytes an edge on disk, with the index\n", dir.String()+"-lists",
-				float64(n)/float64(m.Edges))
+				float64(n)/float64(base.Edges))
 		}
 	}
 	w.Printf("ids         %s\n", m.IDs.Kind)
@@ -254,6 +274,52 @@ func printInfo(out io.Writer, dir string, m *kv.Meta) error {
 		w.Printf("note  %s\n", note)
 	}
 	return w.Err
+}
+
+// printReplaced writes what a commit replaced.
+func printReplaced(w *cli.Lines, m *kv.Meta, l *kv.LevelMeta) {
+	what := "features"
+	if m.Labels != nil && l.Rows == m.Labels.Rows.Path {
+		what = "labels"
+	}
+	w.Printf("  level     snapshot %d: other %s of %s, %s\n", l.Snapshot, what,
+		cli.Plural(int(l.RowNodes), "node"), mem.FormatSize(l.Bytes))
+}
+
+// printLevels lists the levels of a store: small commits are one that adds and one that takes away.
+func printLevels(w *cli.Lines, st *layout.Store) {
+	for _, l := range st.Levels() {
+		if l.Of.Rows != "" {
+			printReplaced(w, st.Meta(), &l.Of)
+			continue
+		}
+		what, edges := "level   ", cli.Count(l.Of.Edges)
+		if l.Held != nil {
+			what = "commits "
+		}
+		if l.Of.Gone {
+			edges = cli.Count(l.Of.Removed) + " fewer"
+		}
+		w.Printf("  %s  snapshot %d: %s nodes, %s edges, %s\n", what, l.Of.Snapshot,
+			cli.Count(l.Of.Nodes), edges, mem.FormatSize(l.Of.Bytes))
+	}
+}
+
+// printGrowth prints what the levels of a store cost, and what a compaction would give.
+func printGrowth(w *cli.Lines, g *inspect.Growth) {
+	if g == nil {
+		return
+	}
+	if g.Gone > 0 || g.Deleted > 0 {
+		w.Printf("  deleted   %s nodes; %s edges taken away\n", cli.Count(g.Deleted),
+			cli.Count(g.Gone))
+	}
+	if g.Levels > 0 {
+		w.Printf("  reading   a list is in %.2f pieces; levels take up to %s of memory\n", g.Pieces,
+			mem.FormatSize(g.Memory))
+		w.Printf("  compact   gdb compact makes of %s about %s\n", mem.FormatSize(g.Bytes),
+			mem.FormatSize(g.Compacted))
+	}
 }
 
 // partitionsLine describes the partitions that nodes are in the order of.

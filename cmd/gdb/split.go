@@ -42,7 +42,7 @@ func (a *app) split(ctx context.Context, dir, text string) (err error) {
 	if err != nil {
 		return cli.Usage(err)
 	}
-	st, err := layout.Open(ctx, a.FS, dir)
+	st, err := layout.OpenLive(ctx, a.FS, dir)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,12 @@ func inherit(m *kv.Meta, from Again) {
 	was, cut := from.Meta(), from.EdgeCut()
 	m.Undirected, m.SplitColumn = was.Undirected, was.SplitColumn
 	if from.Parts() != nil {
+		now := m.Stats
 		m.Stats, m.EdgeCut = was.Stats, &cut
+		if len(was.Levels) > 0 || was.Snapshot > 0 { // the catalog's degrees are of the base alone
+			m.Stats.InHist, m.Stats.InMax = now.InHist, now.InMax
+			m.Stats.OutHist, m.Stats.OutMax = now.OutHist, now.OutMax
+		}
 		return
 	}
 	if b, ok := from.(belower); ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -359,6 +360,7 @@ func (t *trial) check() {
 		}
 	}
 	t.counts(meta)
+	t.degrees(set, names)
 	for i, dir := range meta.Directions {
 		t.lists(s, dev, layout.Direction(slices.Index([]string{"in", "out"}, dir)), names, i == 0)
 	}
@@ -377,6 +379,38 @@ func (t *trial) counts(meta *kv.Meta) {
 	if meta.Stats.SelfLoops != loops || !slices.Equal(meta.Stats.TypeCounts, types) {
 		t.Errorf("%s: %d loops and types %d, want %d and %d", t.log, meta.Stats.SelfLoops,
 			meta.Stats.TypeCounts, loops, types)
+	}
+}
+
+// degrees compares the counts of lists by their lengths.
+func (t *trial) degrees(set *openfiles.Set, names []string) {
+	t.Helper()
+	stats, err := set.Stats(t.Context(), topology.Options{})
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	for _, dir := range set.Store.Meta().Directions {
+		hist, most := stats.InHist, stats.InMax
+		if dir == "out" {
+			hist, most = stats.OutHist, stats.OutMax
+		}
+		want, longest, of := make([]uint64, 33), uint64(0), map[string]uint64{}
+		for _, e := range t.m.edges {
+			if dir == "out" {
+				of[e.src]++
+			} else {
+				of[e.dst]++
+			}
+		}
+		for _, name := range names {
+			want[bits.Len64(of[name])]++
+			longest = max(longest, of[name])
+		}
+		if bits.Len64(longest) >= len(hist) || !slices.Equal(hist, want[:len(hist)]) ||
+			most != longest {
+			t.Errorf("%s: %s-degrees %d up to %d, want %d up to %d", t.log, dir, hist, most, want,
+				longest)
+		}
 	}
 }
 

@@ -68,6 +68,29 @@ func (s *Set) Topology(ctx context.Context, dir layout.Direction,
 	return t, err
 }
 
+// Stats returns the counts of the graph, with degrees that count levels, if the store has some:
+// the lists are opened for that, as Topology opens them.
+func (s *Set) Stats(ctx context.Context, opt topology.Options) (kv.GraphStats, error) {
+	stats := s.Store.Meta().Stats
+	if len(s.Store.Levels()) == 0 {
+		return stats, nil
+	}
+	for _, name := range s.Store.Meta().Directions {
+		dir, hist, most := layout.In, &stats.InHist, &stats.InMax
+		if name == layout.Out.String() {
+			dir, hist, most = layout.Out, &stats.OutHist, &stats.OutMax
+		}
+		t, err := s.Topology(ctx, dir, opt)
+		if err == nil {
+			*hist, *most, err = topology.Degrees(ctx, s.Store, t, dir)
+		}
+		if err != nil {
+			return stats, err
+		}
+	}
+	return stats, nil
+}
+
 // OpenTopology returns the lists of a direction if they are open, else nil.
 func (s *Set) OpenTopology(dir layout.Direction) topology.Reader {
 	s.mu.Lock()

@@ -11,9 +11,13 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
 	"gdb/layout/rowfile"
+	"gdb/layout/topology"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
+
+// scanCache is the cache of blocks, in bytes, with which lists that have levels are read in order.
+const scanCache = 4 << 20
 
 // labelClass is the kind of labels of which each node has one.
 const labelClass = "class"
@@ -26,7 +30,14 @@ func OfStore(ctx context.Context, files *openfiles.Set, split string) (*Graph, e
 	m := st.Meta()
 	g := &Graph{Nodes: m.Nodes, Entries: m.Edges, Classes: 1, Count: []uint64{0, m.Nodes},
 		Scan: func(ctx context.Context, fn func(kv.NodeID, bool, *listfile.Lists) error) error {
-			return listfile.Scan(ctx, st, files.Device, layout.In, fn)
+			if len(st.Levels()) == 0 {
+				return listfile.Scan(ctx, st, files.Device, layout.In, fn)
+			}
+			t, err := files.Topology(ctx, layout.In, topology.Options{CacheBytes: scanCache})
+			if err != nil {
+				return err
+			}
+			return topology.ScanOpen(ctx, t, fn)
 		}}
 	train, err := st.Split(ctx, m.SplitName("train", split))
 	if errors.Is(err, kv.ErrNotFound) {

@@ -63,15 +63,19 @@ func Random(ctx context.Context, s *layout.Store, dev blockdev.Device, shares Sh
 		d.sets = append(d.sets, roaring.New())
 	}
 	m := s.Meta()
+	if d.deleted = roaring.New(); m.Deleted != "" {
+		if d.deleted, err = s.Catalog().Set(ctx, m.Deleted); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case m.Labels == nil:
-		d.setClasses([]uint64{m.Nodes})
+		d.setClasses([]uint64{m.Nodes - d.deleted.GetCardinality()})
 		for v := range m.Nodes {
 			d.draw(0, uint32(v))
 		}
 	case m.Labels.Kind == "class":
-		d.setClasses(slices.Clone(m.Labels.ClassCounts))
-		err = eachLabel(ctx, s, dev, d)
+		err = d.classes(ctx, s, dev)
 	default:
 		err = d.labeled(ctx, s, dev)
 	}
@@ -95,6 +99,8 @@ type drawing struct {
 	left   []uint64 // nodes still to come, by class
 	lack   []counts // nodes that splits still lack, by class
 	sets   []*roaring.Bitmap
+
+	deleted *roaring.Bitmap // nodes that are in no split
 }
 
 // counts are numbers of nodes by split; the last is for nodes in no split.
@@ -188,7 +194,7 @@ func (d *drawing) richest(to int, total counts) (class, from int) {
 }
 
 func (d *drawing) draw(class int, node uint32) {
-	if d.left[class] == 0 {
+	if d.left[class] == 0 || d.deleted.Contains(node) {
 		return // the catalog counts fewer
 	}
 	x := d.rnd.Uint64N(d.left[class])
@@ -204,38 +210,60 @@ func (d *drawing) draw(class int, node uint32) {
 	}
 }
 
-// eachLabel deals the nodes that have a class.
-func eachLabel(ctx context.Context, s *layout.Store, dev blockdev.Device, d *drawing) error {
-	return eachRow(ctx, s, dev, func(first uint64, raw []byte) {
-		for i, class := range mem.View[int32](raw) {
-			if class >= 0 && int(class) < len(d.left) {
-				d.draw(int(class), uint32(first)+uint32(i))
+// classes deals the nodes that have a class. The catalog counts deleted nodes too, so these are
+// counted first.
+func (d *drawing) classes(ctx context.Context, s *layout.Store, dev blockdev.Device) error {
+	counts := slices.Clone(s.Meta().Labels.ClassCounts)
+	each := func(fn func(class int, node uint32)) error {
+		return eachRow(ctx, s, dev, func(first uint64, raw []byte) {
+			for i, class := range mem.View[int32](raw) {
+				if class >= 0 && int(class) < len(counts) {
+					fn(int(class), uint32(first)+uint32(i))
+				}
 			}
+		})
+	}
+	if !d.deleted.IsEmpty() {
+		err := each(func(class int, node uint32) {
+			if d.deleted.Contains(node) && counts[class] > 0 {
+				counts[class]--
+			}
+		})
+		if err != nil {
+			return err
 		}
-	})
+	}
+	d.setClasses(counts)
+	return each(d.draw)
 }
 
 // labeled deals nodes with labels that are not classes: multi-labels or numbers.
 func (d *drawing) labeled(ctx context.Context, s *layout.Store, dev blockdev.Device) error {
-	m := s.Meta()
-	d.setClasses([]uint64{m.Labels.Labeled})
+	m, set := s.Meta(), roaring.New()
 	if m.Labels.Kind == "multi" {
-		set, err := s.Catalog().Set(ctx, "labeled")
+		stored, err := s.Catalog().Set(ctx, "labeled")
 		if err != nil {
 			return err
 		}
-		for it := set.Iterator(); it.HasNext(); {
-			d.draw(0, it.Next())
-		}
-		return nil
-	}
-	return eachRow(ctx, s, dev, func(first uint64, raw []byte) {
-		for i, v := range mem.View[float32](raw) {
-			if v == v {
-				d.draw(0, uint32(first)+uint32(i))
+		set = stored
+	} else {
+		err := eachRow(ctx, s, dev, func(first uint64, raw []byte) {
+			for i, v := range mem.View[float32](raw) {
+				if v == v {
+					set.Add(uint32(first) + uint32(i))
+				}
 			}
+		})
+		if err != nil {
+			return err
 		}
-	})
+	}
+	set.AndNot(d.deleted)
+	d.setClasses([]uint64{set.GetCardinality()})
+	for it := set.Iterator(); it.HasNext(); {
+		d.draw(0, it.Next())
+	}
+	return nil
 }
 
 // eachRow calls fn with the labels as they are stored, some at a time.

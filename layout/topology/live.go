@@ -348,7 +348,7 @@ const scanLists, scanEntries = 1 << 12, 1 << 16
 // Scan is listfile.Scan of a store that may have levels, whose lists are merged: it takes the
 // memory of these then, and a block cache of 4 MiB.
 func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
-	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) (err error) {
+	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
 	if len(s.Levels()) == 0 {
 		return listfile.Scan(ctx, s, dev, dir, fn)
 	}
@@ -356,7 +356,12 @@ func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.Close()) }()
+	return errors.Join(ScanOpen(ctx, t, fn), t.Close())
+}
+
+// ScanOpen is Scan of lists that are open.
+func ScanOpen(ctx context.Context, t Reader,
+	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
 	session := t.NewSession()
 	defer session.Release()
 	nodes := make([]layout.NodeID, 0, scanLists)

@@ -207,6 +207,11 @@ func (g *Graph) Topology(ctx context.Context, dir layout.Direction) (topology.Re
 	return g.Files.Topology(ctx, dir, topology.Options{CacheBytes: g.blockCacheBytes()})
 }
 
+// Stats returns the counts of the graph, with degrees that count levels.
+func (g *Graph) Stats(ctx context.Context) (kv.GraphStats, error) {
+	return g.Files.Stats(ctx, topology.Options{CacheBytes: g.blockCacheBytes()})
+}
+
 // blockCacheBytes is the size of the cache of blocks of a direction.
 func (g *Graph) blockCacheBytes() int64 { return max(g.Budget.Limit()/blockCacheShare, 4<<20) }
 

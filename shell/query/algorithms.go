@@ -10,6 +10,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/algorithm"
 	"gdb/layout/listfile"
+	"gdb/layout/topology"
 	"gdb/shell/cypher/store"
 	"gdb/shell/exec"
 	"gdb/shell/words"
@@ -101,7 +102,14 @@ func wholeOf(x *exec.Execution) *algorithm.Graph {
 		Budget: g.Budget, Threads: runtime.GOMAXPROCS(0),
 		Scan: func(ctx context.Context,
 			fn func(layout.NodeID, bool, *listfile.Lists) error) error {
-			return listfile.ScanTogether(ctx, g.Store, g.Dev, layout.In, fn)
+			if len(g.Store.Levels()) == 0 {
+				return listfile.ScanTogether(ctx, g.Store, g.Dev, layout.In, fn)
+			}
+			t, err := g.Topology(ctx, layout.In)
+			if err != nil {
+				return err
+			}
+			return topology.ScanOpen(ctx, t, fn)
 		}}
 }
 

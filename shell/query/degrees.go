@@ -247,7 +247,10 @@ const barWidth = 20
 // histogram returns counts of nodes by degree, and a function that names each bin.
 func (d *degrees) histogram(ctx context.Context, dir layout.Direction) (hist []uint64,
 	bin func(int) string, err error) {
-	stats := d.x.Graph.Meta().Stats
+	stats, err := d.x.Graph.Stats(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	hist, most := stats.InHist, stats.InMax
 	if dir == layout.Out {
 		hist, most = stats.OutHist, stats.OutMax

@@ -12,14 +12,23 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/inspect"
 	"gdb/layout/listfile"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
 	"gdb/shell/words"
 )
 
-func runStatsGraph(_ context.Context, x *exec.Execution) error {
+func runStatsGraph(ctx context.Context, x *exec.Execution) error {
 	m := x.Graph.Meta()
+	stats, err := x.Graph.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	growth, err := inspect.GrowthOf(ctx, x.Graph.Store)
+	if err != nil {
+		return err
+	}
 	x.WarnApart()
 	x.Header("name", "value")
 	x.Row("nodes", words.Count(m.Nodes))
@@ -30,9 +39,9 @@ func runStatsGraph(_ context.Context, x *exec.Execution) error {
 	x.Row("undirected", m.Undirected)
 	x.Row("edge types", words.Count(len(m.EdgeTypes)))
 	x.Row("partitions", words.Count(len(m.Partitions)))
-	x.Row("in-degree max", words.Count(m.Stats.InMax))
-	if len(m.Stats.OutHist) > 0 {
-		x.Row("out-degree max", words.Count(m.Stats.OutMax))
+	x.Row("in-degree max", words.Count(stats.InMax))
+	if len(stats.OutHist) > 0 {
+		x.Row("out-degree max", words.Count(stats.OutMax))
 	}
 	x.Row("self loops", words.Count(m.Stats.SelfLoops))
 	x.Row("edges read", words.Count(m.Stats.EdgesRead))
@@ -47,7 +56,24 @@ func runStatsGraph(_ context.Context, x *exec.Execution) error {
 	}
 	x.Row("files", words.Count(len(m.Files)))
 	x.Row("bytes", words.Size(total))
+	growthRows(x, growth)
 	return nil
+}
+
+// growthRows shows what the levels of a store cost.
+func growthRows(x *exec.Execution, g *inspect.Growth) {
+	if g == nil {
+		return
+	}
+	x.Row("levels", words.Count(g.Levels))
+	x.Row("nodes of levels", words.Count(g.Nodes))
+	x.Row("edges of levels", words.Count(g.Edges))
+	x.Row("edges taken away", words.Count(g.Gone))
+	x.Row("deleted nodes", words.Count(g.Deleted))
+	x.Row("pieces of a list", words.Ratio(g.Pieces))
+	x.Row("bytes with levels", words.Size(g.Bytes))
+	x.Row("bytes if compacted", words.Size(g.Compacted))
+	x.Row("memory of levels", words.Size(g.Memory))
 }
 
 // share returns the share of part in whole, or nothing if whole is 0.
