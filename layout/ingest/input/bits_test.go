@@ -2,8 +2,10 @@ package input
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestBits: a field is read to 64 bits, an empty one is null, and one of another kind is bad.
@@ -44,6 +46,38 @@ func TestReferences(t *testing.T) {
 		column.Nulls = false
 		if (&Spec{}).Append(&v, column, []byte(field), &Bad{}) != (field != "") {
 			t.Errorf("%q: an id that is not null is read so", field)
+		}
+	}
+}
+
+// TestDays: days are read as time.Parse reads them, and what it refuses is refused.
+func TestDays(t *testing.T) {
+	fields := []string{"", "2020-1-01", "2020-12-311", "2020-13-01", "2020-00-10", "2020-01-00",
+		"2020-01-32", "2021-02-29", "2020-02-29", "1900-02-29", "0000-01-01", "9999-12-31",
+		"2020/01/01", "2020-01:01", "+020-01-01", "2020--1-01", "2020-01-0x", "２020-01-1"}
+	for day := range 400 {
+		at := time.Date(1969, 6, 1+day, 0, 0, 0, 0, time.UTC)
+		fields = append(fields, at.Format(time.DateOnly))
+	}
+	for _, f := range fields {
+		want, err := time.Parse(time.DateOnly, f)
+		if got, ok := parseDay([]byte(f)); ok != (err == nil) || ok && !got.Equal(want) {
+			t.Errorf("%q: %s, %t, want %s, %v", f, got, ok, want, err)
+		}
+		if got, day, ok := ParseDate([]byte(f)); ok != (err == nil) || ok && !got.Equal(want) ||
+			day != ok {
+			t.Errorf("%q: %s, a day %t, %t, want %s, %v", f, got, day, ok, want, err)
+		}
+	}
+}
+
+// TestIntegers: integers are read as strconv reads them.
+func TestIntegers(t *testing.T) {
+	for _, f := range []string{"", "0", "-0", "+7", "007", "9223372036854775807",
+		"9223372036854775808", "-9223372036854775808", "18446744073709551615", "1 ", "1_0", "x"} {
+		want, err := strconv.ParseInt(f, 10, 64)
+		if got, ok := ParseInteger([]byte(f)); ok != (err == nil) || ok && got != want {
+			t.Errorf("%q: %d, %t, want %d, %v", f, got, ok, want, err)
 		}
 	}
 }

@@ -217,12 +217,37 @@ func DateForm(f []byte) (date, day bool) {
 
 // parseDate reads a date or a date and time, and tells the form of it.
 func parseDate(f []byte) (t time.Time, form string, ok bool) {
+	if t, ok := parseDay(f); ok {
+		return t, time.DateOnly, true
+	}
 	for _, form := range timeForms {
 		if t, err := time.Parse(form, str(f)); err == nil {
 			return t, form, true
 		}
 	}
 	return t, "", false
+}
+
+// parseDay reads a date as 2020-12-31, as time.Parse does, which takes ten times as long.
+func parseDay(f []byte) (t time.Time, ok bool) {
+	const form = time.DateOnly
+	if len(f) != len(form) || f[4] != '-' || f[7] != '-' {
+		return t, false
+	}
+	number := func(digits []byte) (n int) {
+		for _, c := range digits {
+			ok = ok && c-'0' <= 9
+			n = n*10 + int(c-'0')
+		}
+		return n
+	}
+	ok = true
+	year, month, day := number(f[:4]), number(f[5:7]), number(f[8:])
+	if !ok || month < 1 || month > 12 || day < 1 {
+		return t, false
+	}
+	t = time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	return t, t.Day() == day // no 31st of a month that has 30
 }
 
 // quote shows a field in a message, shortened.
@@ -255,6 +280,9 @@ func ParseID(b []byte) (v uint64, ok bool) {
 
 // ParseInteger reads a signed integer.
 func ParseInteger(b []byte) (int64, bool) {
+	if v, ok := ParseID(b); ok && v <= math.MaxInt64 { // nearly all
+		return int64(v), true
+	}
 	v, err := strconv.ParseInt(str(b), 10, 64)
 	return v, err == nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -155,8 +156,9 @@ func (r *TextReader) row(b *Batch) {
 
 func (r *TextReader) columns(b *Batch, bad *Bad) bool {
 	for i, c := range r.spec.Columns {
-		if c.Kind == ID { // most columns of most files
-			if id, ok := ParseID(r.split.fields[c.Field]); ok {
+		if c.Kind == ID || c.Kind == Reference { // most columns of most files
+			id, ok := ParseID(r.split.fields[c.Field])
+			if ok && (c.Kind == ID || id <= math.MaxInt64) {
 				b.Columns[i].IDs = append(b.Columns[i].IDs, id)
 				continue
 			}
