@@ -231,6 +231,7 @@ type appending struct {
 	meta   *kv.Meta
 	budget *mem.Budget
 	lacks  *roaring.Bitmap // nodes of the sources without features
+	batch  *Batch          // the source, if it is in memory; else nil
 }
 
 // run makes the levels, moves them to their places and lists them in the catalog; a small commit it
@@ -336,14 +337,30 @@ func (a *appending) ingestSources(ctx context.Context) (*layout.Store, error) {
 		a.lacks = roaring.New()
 		opt.Lacks = a.lacks.Add
 	}
-	fs, err := newScratch(a.fs, a.path(), &opt)
+	fs, err := a.scratch(&opt)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ingest.Run(ctx, fs, opt); err != nil {
+	if a.batch == nil {
+		_, err = ingest.Run(ctx, fs, opt)
+	} else {
+		_, err = ingest.RunSource(ctx, fs, a.batch, opt)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return layout.Open(ctx, fs, opt.Out)
+}
+
+// scratch returns a file system to read the sources to.
+func (a *appending) scratch(opt *ingest.Options) (vfs.FS, error) {
+	if a.batch == nil {
+		return newScratch(a.fs, a.path(), opt)
+	}
+	if edges, nodes := a.batch.Len(); edges+nodes > smallEdges {
+		return a.fs, nil
+	}
+	return inMemory(a.fs, a.path())
 }
 
 // leveled is what a level is written of.

@@ -26,6 +26,11 @@ func newScratch(fs vfs.FS, dir string, opt *ingest.Options) (vfs.FS, error) {
 	if !fitsMemory(fs, opt) {
 		return fs, nil
 	}
+	return inMemory(fs, dir)
+}
+
+// inMemory returns a file system whose files below dir are in memory.
+func inMemory(fs vfs.FS, dir string) (vfs.FS, error) {
 	s := &scratch{fs, vfs.NewMem(), dir}
 	return s, s.memory.MkdirAll(dir, 0o755)
 }
