@@ -11,6 +11,7 @@ from typing import Any
 
 from ._wire import BatchesHeldError, DamagedError, GdbError, ServerError
 from .batch import Batch
+from ._append import append
 from ._ingest import ingest
 from .link import LinkLoader
 from .loader import Loader
@@ -19,8 +20,8 @@ from .store import Features, Store
 
 __all__ = [
     "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "HGTLoader", "LinkLoader",
-    "LinkNeighborLoader", "Loader", "NeighborLoader", "Result", "ServerError", "Store", "ingest", "load_run",
-    "open",
+    "LinkNeighborLoader", "Loader", "NeighborLoader", "Result", "ServerError", "Store", "append", "ingest",
+    "load_run", "open",
 ]
 __version__ = "0.1.0"
 

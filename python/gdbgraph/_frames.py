@@ -39,7 +39,8 @@ class Frames:
         self.splits: dict[str, Any] = {}
         #: What each file holds, for messages.
         self.names: dict[str, str] = {}
-        self._edges = _Table("edges", edges, (source, target, *_SOURCES, *_TARGETS))
+        self._edges = None if edges is None else _Table(
+            "edges", edges, (source, target, *_SOURCES, *_TARGETS))
         self._nodes = None if nodes is None else _Table("nodes", nodes, (node,) if node else _IDS)
         if nodes is None and (node or label):
             raise ValueError("id_column and label_column are columns of nodes, which is not given")
@@ -49,7 +50,7 @@ class Frames:
 
     def write(self, folder: Path) -> list[str]:
         """Writes the tables, and returns the arguments of ``gdb ingest``."""
-        flags = self._write_edges(folder)
+        flags = [] if self._edges is None else self._write_edges(folder)
         if self._nodes is not None:
             flags += self._write_nodes(folder)
         for name, ids in self._members().items():
@@ -61,6 +62,7 @@ class Frames:
 
     def _write_edges(self, folder: Path) -> list[str]:
         table = self._edges
+        assert table is not None
         source, target = _ends(table, self._roles["source"], self._roles["target"])
         columns = {source: table.ids(source), target: table.ids(target)}
         flags = ["--src-col", source, "--dst-col", target, "--header", "yes"]

@@ -82,18 +82,24 @@ def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = N
             flags.append("--undirected")
         if memory is not None:
             flags.append(f"--memory={memory}")
-        command = [_binary.find(), "ingest", *flags, "--out", str(out), "--log=json",
-                   *map(str, options)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False,
-                              stdin=subprocess.DEVNULL)
-    said = [_in_python(line, folder, graph.names) for line in _notes(done.stderr)]
+        run([_binary.find(), "ingest", *flags, "--out", str(out), "--log=json",
+             *map(str, options)], folder, graph.names)
+    return str(out)
+
+
+def run(command: Sequence[str], folder: Path, names: Mapping[str, str]) -> str:
+    """Runs gdb on files that were written to a folder, and returns what it printed. Notes become
+    warnings of the caller's caller."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL)
+    said = [_in_python(line, folder, names) for line in _notes(done.stderr)]
     if done.returncode != 0:
         program = f"{Path(command[0]).name}: "  # it calls itself as it was called
         raise GdbError(said[-1].removeprefix(program) if said else f"exit code {done.returncode}")
     for line in said:
         if not _EXPECTED.search(line):
-            warnings.warn(line.removeprefix("note: ").removeprefix("ingest: "), stacklevel=2)
-    return str(out)
+            warnings.warn(line.removeprefix("note: ").removeprefix("ingest: "), stacklevel=3)
+    return done.stdout
 
 
 def _kind(given: Mapping[str, Any]) -> str:

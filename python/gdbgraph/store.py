@@ -291,6 +291,13 @@ class Store:
         except _wire.ServerError as error:
             raise self._server.gone() from error
 
+    def append(self, edges: Any = None, nodes: Any = None, **columns: Any) -> dict[str, Any]:
+        """Adds edges and nodes to the store, as :func:`gdbgraph.append` does, and returns what it
+        does. This Store goes on reading what it has opened; open the store again to read all."""
+        from ._append import append
+
+        return append(self.path, edges, nodes, **columns)
+
     def close(self) -> None:
         """Ends the connections, those of loaders too, and the server with its last client.
 
