@@ -13,6 +13,7 @@ import (
 
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/indexcmd"
 	"gdb/cmd/gdb/servecmd"
 	"gdb/internal/message"
 	"gdb/train/setting"
@@ -100,7 +101,7 @@ func (a *app) rootCommand() *cobra.Command {
 	a.AtFlag(reading...)
 	root.AddCommand(reading...)
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.runsCommand(),
-		a.appendCommand(), a.compactCommand(), a.snapshotsCommand(),
+		a.appendCommand(), a.compactCommand(), a.snapshotsCommand(), indexcmd.Command(&a.App),
 		benches.Command(&a.App, a.benchTrainCommand(), a.benchSystemCommand(),
 			a.benchLinkCommand()),
 		a.versionCommand())

@@ -195,7 +195,7 @@ func (a *app) complete(root *cobra.Command) {
 		"bench gen":   cli.CompleteWords(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
 		"predict", "embed", "shell", "serve", "partition", "order", "export",
-		"snapshots"} {
+		"snapshots", "index"} {
 		arguments[name] = cli.CompleteStoreThen(cli.CompleteNone)
 	}
 	flags := a.flagCompleters()

@@ -13,6 +13,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/indexcmd"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
@@ -48,11 +49,16 @@ func (a *app) infoCommand() *cobra.Command {
 			if err := printInfo(a.Out, args[0], m, growth, st); err != nil {
 				return err
 			}
-			all, err := st.Catalog().Runs(cmd.Context())
-			if err != nil || len(all) == 0 {
+			indexes, err := st.Catalog().Indexes(cmd.Context())
+			if err != nil {
 				return err
 			}
 			w := &cli.Lines{W: a.Out}
+			indexcmd.Print(w, st, indexes)
+			all, err := st.Catalog().Runs(cmd.Context())
+			if err != nil || len(all) == 0 {
+				return cli.FirstError(w.Err, err)
+			}
 			w.Printf("\n")
 			return printRuns(w, all)
 		},

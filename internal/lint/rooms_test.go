@@ -60,6 +60,7 @@ var rooms = map[string][]string{
 	"cmd": {
 		"cmd/gdb/cli",
 		"cmd/gdb/linkcmd",
+		"cmd/gdb/indexcmd",
 		"cmd/gdb/benches",
 		"cmd/gdb/servecmd",
 		"cmd/gdb",
@@ -92,6 +93,7 @@ var rooms = map[string][]string{
 		"layout/ingest/extsort",
 		"layout/partition",
 		"layout/nodeids",
+		"layout/nodeindex",
 		"layout/openfiles",
 		"layout/partitioner",
 		"layout/algorithm",

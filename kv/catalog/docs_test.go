@@ -44,7 +44,7 @@ func dumpSeal() string {
 // TestDocRecords compares the table of keys and the lists of fields with the code.
 func TestDocRecords(t *testing.T) {
 	doc := expect.Page(t, docsDir, "catalog.md")
-	for _, key := range []string{keyHold, keyMeta, keySnapshot,
+	for _, key := range []string{keyHold, keyIndex, keyMeta, keySnapshot,
 		keyProfile, keyRun, keySet, keyChunk} {
 		if row := fmt.Sprintf("\n| `%c` | %d |", key[0], key[1]); !strings.Contains(doc, row) {
 			t.Errorf("catalog.md has no row %q", row)
@@ -55,7 +55,7 @@ func TestDocRecords(t *testing.T) {
 		kv.RowsMeta{}, kv.RowsSection{}, kv.ColumnMeta{},
 		kv.LabelsMeta{}, kv.SplitMeta{}, kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},
 		kv.SourceMeta{}, kv.FileMeta{}, kv.RunMeta{},
-		kv.SnapshotMeta{}, kv.HoldMeta{}} {
+		kv.SnapshotMeta{}, kv.HoldMeta{}, kv.IndexMeta{}} {
 		typ := reflect.TypeOf(v)
 		want := fmt.Sprintf("\n`%v`:\n\n| field | type |\n|---|---|\n", typ)
 		for i := range typ.NumField() {

@@ -20,6 +20,7 @@ import (
 // big-endian number.
 const (
 	keyHold     = "h\x01"
+	keyIndex    = "i\x01"
 	keyMeta     = "m\x01"
 	keySnapshot = "n\x01"
 	keyProfile  = "p\x01"
@@ -34,7 +35,7 @@ func snapshotKey(number uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(keySnapshot), number)
 }
 
-// nameBytesMax bounds the names of sets, runs and profiles.
+// nameBytesMax bounds the names of sets, runs, indexes and profiles.
 const nameBytesMax = 1000
 
 // recordHead is the size of the checksum that stands before the payload of every record and covers

@@ -4,6 +4,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/nodeindex"
 	"gdb/layout/openfiles"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
@@ -27,6 +29,8 @@ type Graph struct {
 	Budget *mem.Budget
 	Files  *openfiles.Set
 	Kept   *Kept
+	// Indexes finds nodes by the values of columns.
+	Indexes *nodeindex.Set
 	// OpenVectors opens what runs have learned; nil in a program that has no NEAREST and SCORE.
 	OpenVectors OpenVectors
 	// Predict predicts with runs; nil in a program that has no gdb.predict.
@@ -70,13 +74,13 @@ func ForProcess(st *layout.Store, dev blockdev.Device, memory int64) *Graph {
 func New(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *Graph {
 	meter := newMeter(dev, st.Path()+"/")
 	return &Graph{Store: st, Budget: budget, Dev: meter, Files: openfiles.New(st, meter, budget),
-		Kept: newKept(budget)}
+		Kept: newKept(budget), Indexes: nodeindex.NewSet(st)}
 }
 
 // Close closes the files.
 func (g *Graph) Close() error {
 	g.Kept.Close()
-	return g.Files.Close()
+	return errors.Join(g.Indexes.Close(), g.Files.Close())
 }
 
 // Meta returns the metadata of the store.

@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/inspect"
+	"gdb/layout/nodeindex"
 	"gdb/shell/exec"
 	"gdb/shell/lang"
 	"gdb/shell/words"
@@ -89,7 +90,7 @@ func runCheck(ctx context.Context, x *exec.Execution) error {
 	return &DamageError{len(report.Findings)}
 }
 
-func runDescribe(_ context.Context, x *exec.Execution) error {
+func runDescribe(ctx context.Context, x *exec.Execution) error {
 	m := x.Graph.Meta()
 	switch {
 	case x.Has("FILES"):
@@ -148,7 +149,15 @@ func runDescribe(_ context.Context, x *exec.Execution) error {
 	for _, s := range m.EdgeSplits {
 		x.Row("edge split", s.Name, fmt.Sprintf("%d edges", s.Count))
 	}
-	return nil
+	indexes, err := x.Graph.Indexes.All(ctx)
+	for _, m := range indexes {
+		what := fmt.Sprintf("%s, %d values", m.Type, m.Values)
+		if why := nodeindex.Stale(m, x.Graph.Store); why != "" {
+			what = "not used: " + why
+		}
+		x.Row("index", m.Name(), what)
+	}
+	return err
 }
 
 // describeColumns shows the columns of a table of nodes or edges.

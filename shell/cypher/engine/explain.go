@@ -38,6 +38,9 @@ func (pl *plan) explain() (out []Step) {
 			name, detail = "length", "of the path"
 		case pl.p.nodes[s.node].anchored || pl.p.nodes[s.node].by != nil:
 			name = "find"
+			if key := pl.p.nodes[s.node].key; key != "" {
+				detail += " by " + key
+			}
 		case i > 0:
 			name = "all"
 		}

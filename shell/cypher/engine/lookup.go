@@ -12,6 +12,10 @@ import (
 // lookUpCost is what a look-up of a node costs beside a step over an entry of a list.
 const lookUpCost = 16
 
+// foundMost is how many nodes are found by constants at most: of more, all nodes are looked at, as
+// without what finds them.
+const foundMost = 1 << 20
+
 // find looks a node up by a property that equals a constant, or is in a list of constants.
 func (p *pattern) find(ctx context.Context, n *node, env *vector.Env, src Source) error {
 	if n.bound {
@@ -36,7 +40,7 @@ func (p *pattern) find(ctx context.Context, n *node, env *vector.Env, src Source
 		if nodes, ok, err := findAll(ctx, n, key, list, src); err != nil {
 			return err
 		} else if ok {
-			n.anchor, n.anchored = nodes, true
+			n.anchor, n.anchored, n.key = nodes, true, key
 		}
 	}
 	return n.pick(env, src)
@@ -88,7 +92,9 @@ func findAll(ctx context.Context, n *node, key string, vals value.List, src Sour
 		if !ok || err != nil {
 			return nil, ok, err
 		}
-		out = append(out, nodes...)
+		if out = append(out, nodes...); len(out) > foundMost {
+			return nil, false, nil
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out), true, nil

@@ -155,9 +155,18 @@ func (s *store) warnName(kind, name string, among []string) {
 	s.x.Warn("nothing in this store has the %s %s%s", kind, name, words.Near(name, among))
 }
 
-// FindsBy reports whether a property of nodes with labels is their external id, or is none. Without
-// labels it may be of any type.
+// FindsBy reports whether Find knows a property of nodes with labels: their external id, what has
+// an index, or what is none. Without labels it may be the id of any type.
 func (s *store) FindsBy(key string, labels []string) bool {
+	if s.isID(key, labels) {
+		return true
+	}
+	r, err := s.index(s.ctx, key, labels)
+	return r != nil && err == nil
+}
+
+// isID reports whether a property of nodes with labels is their external id, or is none.
+func (s *store) isID(key string, labels []string) bool {
 	switch {
 	case len(s.meta.NodeTypes) == 0:
 		return key == "id" && len(labels) == 0
@@ -187,11 +196,12 @@ func (s *store) prefixes(key string, labels []string) (out []string) {
 	return out
 }
 
-// Find calls yield with the nodes that have an external id, if a property is that.
+// Find calls yield with the nodes that have an external id, if a property is that, or that may have
+// a value by an index.
 func (s *store) Find(ctx context.Context, labels []string, key string, v any,
 	yield func(value.Node) error) (bool, error) {
-	if !s.FindsBy(key, labels) {
-		return false, nil
+	if !s.isID(key, labels) {
+		return s.findIndexed(ctx, labels, key, v, yield)
 	}
 	name, ok := v.(string)
 	if n, is := v.(int64); is {
