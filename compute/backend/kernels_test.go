@@ -12,7 +12,15 @@ var plain = map[string]string{
 	"attend":           onDevice,
 	"attend-to-rows":   onDevice,
 	"attend-to-scores": onDevice,
+	"mask":             explains,
+	"mask-grad":        explains,
+	"mask-share":       explains,
+	"norm-apply-grad":  explains,
 }
+
+// explains is why masks of edges have no kernels: they are of the neighborhood of one node, whose
+// products and sums take longer.
+const explains = "explanations are of one node at a time"
 
 // onDevice is why fused attention has no kernel here: the CPU's programs have its parts instead.
 const onDevice = "programs have it on a device alone"

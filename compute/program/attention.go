@@ -148,7 +148,7 @@ func entriesFit(o *backend.Operands) bool {
 
 // scores2Ref is the gradient of Scores2 in what an entry's list or its row has, by to, and in att.
 func scores2Ref(to func(e entryHead) int) func(h *backend.Plain) {
-	return weighed(func(h *backend.Plain, e entryHead) {
+	add := weighed(func(h *backend.Plain, e entryHead) {
 		src, dst := e.part(h.From[1], e.row), e.part(h.From[2], e.list)
 		ds := h.From[0].Row(e.entry)[e.head]
 		for k, a := range e.part(h.From[3], 0) {
@@ -159,6 +159,10 @@ func scores2Ref(to func(e entryHead) int) func(h *backend.Plain) {
 			}
 		}
 	})
+	return func(h *backend.Plain) {
+		clear(h.More[0].V)
+		add(h)
+	}
 }
 
 // softmaxes calls f with the values of each list and head, of several matrices of entries.

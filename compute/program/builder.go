@@ -26,7 +26,8 @@ func (b *Builder) Next() { b.hop++ }
 
 // Param returns a matrix that is learned.
 func (b *Builder) Param(name string, rows, cols int, init Init) Value {
-	return b.p.new(value{rows: Fixed(rows), cols: cols, role: roleParam, grad: true, name: name,
+	return b.p.new(value{rows: Fixed(rows), cols: cols, role: roleParam, grad: !b.p.explains,
+		name:  name,
 		index: b.p.params.add(name, rows, cols, init)})
 }
 

@@ -22,6 +22,9 @@ func (p *Program) differentiate() {
 	if p.of(p.features).grad {
 		p.input = t.gradient(p.features)
 	}
+	if p.mask != 0 {
+		p.maskGrad = t.gradient(p.mask)
+	}
 }
 
 // gradient returns the gradient of a value, to which it adds the gradients of its views.

@@ -141,7 +141,7 @@ func (p *Program) moveTail(x, y Value) Value {
 
 // dropDead removes operations whose results nothing reads.
 func (p *Program) dropDead() {
-	live := map[Value]bool{p.logits: true, p.input: true}
+	live := map[Value]bool{p.logits: true, p.input: true, p.maskGrad: true}
 	for i := len(p.ops) - 1; i >= 0; i-- {
 		o := &p.ops[i]
 		needed := false

@@ -34,6 +34,9 @@ type Input struct {
 	Types []int
 	// Seed, Epoch and Batch are what dropout is a function of, beside its number and position.
 	Seed, Epoch, Batch uint64
+	// Mask has a number for each of Dense.ReprMap, for a program of Options.Explain. The entries of
+	// lists must be in the order of their types then, where the program reads types.
+	Mask []float32
 	// Halo is set for a program that was made with Builder.Known.
 	Halo *Halo
 	// Padded are sizes that the batch is padded to, at least its own: nil for none. See

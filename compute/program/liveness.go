@@ -95,7 +95,8 @@ func (p *Program) lastUses() []int {
 			last[p.root(v)] = p.time(i)
 		}
 	}
-	last[p.input] = p.time(len(p.ops)) // it is read when all is done
+	last[p.input] = p.time(len(p.ops)) // it is read when all is done, as is that of a mask
+	last[p.maskGrad] = p.time(len(p.ops))
 	return last
 }
 
@@ -139,7 +140,7 @@ func (m *memoryMap) end(p *Program, last []int) {
 
 // ownUse returns the last operation that reads a value, views of it aside.
 func (p *Program) ownUse(v Value) int {
-	if v == p.input {
+	if v == p.input || v == p.maskGrad {
 		return p.time(len(p.ops))
 	}
 	last := noUse

@@ -131,6 +131,15 @@ func (m *Machine) GradInput() backend.Tensor {
 	return m.tensor(m.p.input).Last(m.batch.own.Of(m.p.of(m.p.input).rows))
 }
 
+// GradMask returns the gradient of the mask of a program that was made with Options.Explain, after
+// Backward: a tensor without rows where nothing is masked.
+func (m *Machine) GradMask() backend.Tensor {
+	if m.p.maskGrad == 0 {
+		return backend.Tensor{}
+	}
+	return m.tensor(m.p.maskGrad)
+}
+
 // Backward computes the gradients of all parameters from that of the logits.
 func (m *Machine) Backward() {
 	for i := m.p.forward; i < len(m.p.ops); i++ {

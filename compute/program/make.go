@@ -17,6 +17,9 @@ type Options struct {
 	// InputGrad has the backward pass compute the gradient of the features too, which are then not
 	// read in place: see Machine.GradInput.
 	InputGrad bool
+	// Explain has the program mask edges, and its backward pass compute the gradients of the
+	// features and of the mask, but of no parameters: see Machine.GradMask. Train is false then.
+	Explain bool
 	// Order says at which of Program.Places a product comes before its aggregation; where it is
 	// shorter than these, they stay as the model has them.
 	Order []bool
@@ -45,7 +48,8 @@ type Passes struct {
 func Make(params *Params, m Model, o Options) *Program {
 	p := newProgram(params, o.Layers)
 	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures,
-		grad: o.Train && o.InputGrad})
+		grad: o.Train && o.InputGrad || o.Explain})
+	p.explains = o.Explain
 	b := &Builder{p: p, Train: o.Train}
 	p.logits = m(b, p.takeHalf(b, &o))
 	p.check()
@@ -61,12 +65,12 @@ func Make(params *Params, m Model, o Options) *Program {
 	if o.FuseAttention {
 		p.fuseAttention()
 	}
-	p.inPlace, p.mayCut = o.InPlace && !o.InputGrad && p.readInPlace(), o.Cut
+	p.inPlace, p.mayCut = o.InPlace && !o.InputGrad && !o.Explain && p.readInPlace(), o.Cut
 	p.forward = len(p.ops)
 	if !o.Without.Dead {
 		p.dropDead()
 	}
-	if o.Train {
+	if o.Train || o.Explain {
 		p.differentiate()
 	}
 	if !o.Without.Sums {

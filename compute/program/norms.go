@@ -52,7 +52,22 @@ var opBatchNormGrad = define("batch-norm-grad", normGradFits, batchNormGradRef, 
 // opNormApply is of x, by statistics.
 var opNormApply = define("norm-apply", func(o *backend.Operands) bool {
 	return sameLen(o) && o.In[3].Len() == 2*o.In[0].Cols
-}, normApplyRef, Kind{})
+}, normApplyRef, Kind{grad: func(t *tape, o *op, dy Value) {
+	t.give(o.in[0], simple(opNormApplyGrad, dy, o.in[1], o.in[3]))
+}})
+
+// opNormApplyGrad has the gradient of the result, gamma and statistics. Parameters are not learned
+// by a program that applies a norm.
+var opNormApplyGrad = define("norm-apply-grad", func(o *backend.Operands) bool {
+	return sameLen(o) && o.In[2].Len() == 2*o.In[0].Cols
+}, func(h *backend.Plain) {
+	inverse := inverseDeviations(h.From[2].V)
+	for i := range h.To.Rows {
+		for j, v := range h.From[0].Row(i) {
+			h.To.Row(i)[j] = v * inverse[j] * h.From[1].V[j]
+		}
+	}
+}, Kind{})
 
 // BatchNorm scales each column of x to mean 0 and variance 1 over the batch, and then by gamma and
 // beta (1,cols). What the batches' means and variances are like is kept in statistics (2,cols), by
@@ -109,12 +124,17 @@ func batchNormRef(h *backend.Plain) {
 }
 
 func normApplyRef(h *backend.Plain) {
-	n := h.From[0].Cols
+	scaleColumns(h, h.From[3].V[:h.From[0].Cols], inverseDeviations(h.From[3].V))
+}
+
+// inverseDeviations returns 1/√(variance+ε) of columns, given their means and then their variances.
+func inverseDeviations(statistics []float32) []float32 {
+	n := len(statistics) / 2
 	inverse := make([]float32, n)
-	for j, v := range h.From[3].V[n:] {
+	for j, v := range statistics[n:] {
 		inverse[j] = float32(1 / math.Sqrt(float64(v)+backend.NormEps))
 	}
-	scaleColumns(h, h.From[3].V[:n], inverse)
+	return inverse
 }
 
 // scaleColumns scales columns by their statistics, and then by gamma and beta.

@@ -194,6 +194,9 @@ type Program struct {
 	logits   Value
 	seed     Value   // gradient of the logits; 0 without a backward pass
 	input    Value   // gradient of the features; 0 where it is not wanted
+	explains bool    // edges are masked, and parameters have no gradients
+	mask     Value   // of the entries of all lists; 0 for none
+	maskGrad Value   // its gradient; 0 for none
 	forward  int     // operations of the forward pass
 	places   int     // where aggregation and product may change places
 	known    []Value // results of layers, of which rows are Halo.States

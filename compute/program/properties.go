@@ -58,6 +58,8 @@ func (c *measures) values(k Property, in *Input) []float32 {
 		return c.typeShares(d)
 	case EdgeColumn:
 		return d.Columns
+	case EdgeMask:
+		return in.Mask
 	case NodeType:
 		c.types = mem.Resized(c.types, len(in.Nodes))
 		NodeTypes(c.types, in.Nodes, in.Types)

@@ -61,6 +61,9 @@ var (
 func (b *Builder) Pull(x Value, l List, r Reduce) Value {
 	vx := b.p.of(x)
 	b.check(vx.rows == l.reads(), "Pull", x)
+	if b.masks(l) {
+		return b.pullMasked(x, l, r)
+	}
 	o := simple([]*Kind{Mean: opPullMean, Sum: opPullSum, Max: opPullMax}[r], x)
 	o.list = l
 	if r == Max {
@@ -131,14 +134,26 @@ var (
 // entries: head h of the result is the sum of head h of x. With shared, each head sums the whole
 // row.
 func (b *Builder) PullWeighted(x, w Value, l List, heads int, shared bool) Value {
-	vx := b.p.of(x)
-	b.check(vx.rows == l.reads() && b.p.of(w).rows == Entries(l) && b.p.of(w).cols == heads,
-		"PullWeighted", x, w)
+	b.check(b.p.of(x).rows == l.reads() && b.p.of(w).rows == Entries(l) &&
+		b.p.of(w).cols == heads, "PullWeighted", x, w)
+	if b.masks(l) {
+		w = b.masked(w, l)
+	}
+	return b.pullWeighted(x, w, l, weighing{heads, shared})
+}
+
+// weighing says how many heads weights have, and whether each sums whole rows.
+type weighing struct {
+	heads  int
+	shared bool
+}
+
+func (b *Builder) pullWeighted(x, w Value, l List, by weighing) Value {
 	o := simple(opPullWeighted, x, w)
-	o.list, o.heads, o.shared = l, heads, shared
-	cols := vx.cols
-	if shared {
-		cols *= heads
+	o.list, o.heads, o.shared = l, by.heads, by.shared
+	cols := b.Cols(x)
+	if by.shared {
+		cols *= by.heads
 	}
 	return b.p.add(o, l.has(), cols)
 }

@@ -104,6 +104,11 @@ func TestReferences(t *testing.T) {
 					run(t, m, o)
 				}
 			}
+			if b, ok := maskBench(t, m, nil); ok {
+				b.be = &checkedBackend{Backend: b.be, t: t, seen: seen}
+				b.machine = NewMachine(b.be, &b.params, nil)
+				b.loss(t, true)
+			}
 		})
 	}
 	run(t, sageLayers, Options{Sparse: sparseWords})

@@ -70,6 +70,8 @@ const (
 	Inside
 	// EdgeColumn has the columns of each entry: dense.Lists.Columns.
 	EdgeColumn
+	// EdgeMask is Input.Mask.
+	EdgeMask
 
 	properties = iota
 )
@@ -93,6 +95,7 @@ var propertyKinds = [properties]struct {
 	SegmentType:   {"type of segment", Segments(0), false},
 	Inside:        {"inside", Nodes(1), false},
 	EdgeColumn:    {"columns", Entries(List{}), false},
+	EdgeMask:      {"mask", Entries(List{}), false},
 }
 
 // width returns how many columns a property has.
