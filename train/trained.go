@@ -69,6 +69,8 @@ type opening struct {
 	nodes       *roaring.Bitmap // what to predict instead of a split; nil for a split
 	// budget counts the memory of the run; nil for one of the process.
 	budget *mem.Budget
+	// explains opens the model as it is explained, and whole has neighbors be whole lists then.
+	explains, whole bool
 	// light leaves the graph and the features on disk.
 	light bool
 }
@@ -95,6 +97,9 @@ func openTrained(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	lim.Apply(&cfg.Computing)
 	cfg.DeviceMemory = lim.DeviceMemory
 	cfg.Backend = cuda.Chosen(cfg.Backend, cfg.Device)
+	if o.explains {
+		model.Of(&cfg).Explain(o.whole)
+	}
 	if cfg.Precision == setting.TF32 && cfg.Backend == backend.CPU && lim.Precision == "" {
 		cfg.Precision = setting.Float32
 	}
@@ -131,7 +136,9 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	m := labeled(store.Meta(), &t.cfg)
-	model.Of(&t.cfg).FitRows(m)
+	if model.Of(&t.cfg).FitRows(m); o.explains { // gradients are of all values
+		t.cfg.SparseWords = 0
+	}
 	t.in = newInputsIn(store, dev, &t.cfg, o.budget)
 	t.closers = append(t.closers, t.in)
 	if err := t.in.checkLeast(&t.cfg, false); err != nil {
@@ -143,20 +150,8 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.openEdgeColumns(ctx, &t.cfg); err != nil {
 		return err
 	}
-	switch labels := m.Labels; {
-	case o.nodes != nil:
-		if err = t.onlyNodes(o.nodes, m); err != nil {
-			return err
-		}
-	case o.split != "":
-		if t.set, err = t.nodes(ctx, o.split); err != nil {
-			return err
-		}
-	case t.in.edges != nil:
-		t.set = roaring.New()
-		t.set.AddRange(0, uint64(t.in.edges.Len()))
-	case o.labeledType && labels != nil && labels.OfType != "":
-		t.set = nodesOfType(m, labels.OfType)
+	if err := t.chooseNodes(ctx, o, m); err != nil {
+		return err
 	}
 	if _, err := t.in.openRows(ctx, &t.cfg); err != nil {
 		return err
@@ -164,7 +159,13 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.in.openLabels(ctx, &t.cfg); err != nil {
 		return err
 	}
-	if err := t.openModel(model.Of(&t.cfg).Dims(t.cfg.Inputs(m), t.in.task.Outputs())); err != nil {
+	spec := model.Of(&t.cfg).Spec(model.Of(&t.cfg).Dims(t.cfg.Inputs(m), t.in.task.Outputs()))
+	if o.explains {
+		if spec, err = spec.Explaining(); err != nil {
+			return err
+		}
+	}
+	if err := t.openModel(spec); err != nil {
 		return err
 	}
 	if err := t.compareSplits(ctx); err != nil {
@@ -179,6 +180,22 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return t.in.openWhole(ctx, &t.cfg, t.model, t.set)
 	}
 	return t.in.OpenGraph(ctx, topology.Options{CacheBytes: lightCache, Budget: t.in.Budget})
+}
+
+// chooseNodes sets the nodes to predict, as they were asked for.
+func (t *trained) chooseNodes(ctx context.Context, o *opening, m *kv.Meta) (err error) {
+	switch labels := m.Labels; {
+	case o.nodes != nil:
+		return t.onlyNodes(o.nodes, m)
+	case o.split != "":
+		t.set, err = t.nodes(ctx, o.split)
+	case t.in.edges != nil:
+		t.set = roaring.New()
+		t.set.AddRange(0, uint64(t.in.edges.Len()))
+	case o.labeledType && labels != nil && labels.OfType != "":
+		t.set = nodesOfType(m, labels.OfType)
+	}
+	return err
 }
 
 // lightCache is the memory for blocks of the graph where it stays on disk.
@@ -236,7 +253,7 @@ func (t *trained) compareSplits(ctx context.Context) error {
 }
 
 // openModel makes the model and loads the weights of the best evaluation.
-func (t *trained) openModel(dims []int) (err error) {
+func (t *trained) openModel(spec *model.Spec) (err error) {
 	t.be, err = cuda.OpenNamed(t.cfg.Backend, backend.Options{Workers: t.cfg.Threads,
 		Budget: t.in.Budget, Device: t.cfg.Device, DeviceMemory: t.cfg.DeviceMemory,
 		TF32: t.cfg.Precision == setting.TF32})
@@ -244,7 +261,7 @@ func (t *trained) openModel(dims []int) (err error) {
 		return err
 	}
 	t.closers = append(t.closers, t.be)
-	if t.model, err = model.New(t.be, model.Of(&t.cfg).Spec(dims), false, t.in.Budget); err != nil {
+	if t.model, err = model.New(t.be, spec, false, t.in.Budget); err != nil {
 		return err
 	}
 	_, note, err := useCheckpoint(t.dir, t.model.Params().Total, t.useWeights)

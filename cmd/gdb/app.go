@@ -95,7 +95,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	reading := []*cobra.Command{a.infoCommand(), a.checkCommand(), a.planCommand(),
 		a.trainCommand(), a.reportCommand(), a.evalCommand(), a.predictCommand(),
-		a.embedCommand(), a.shellCommand(), servecmd.Serve(&a.App, version),
+		a.embedCommand(), a.explainCommand(), a.shellCommand(), servecmd.Serve(&a.App, version),
 		servecmd.MCP(&a.App, version), a.partitionCommand(), a.orderCommand(),
 		a.exportCommand()}
 	a.AtFlag(reading...)

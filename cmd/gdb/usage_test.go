@@ -133,6 +133,7 @@ var otherMeanings = map[string]string{
 		"train an old name of --split-column",
 	"split-column": "ingest: the default of splits.npy, as a number; else which of them",
 	"store":        "what for differs: a measurement says what it does with it",
+	"top":          "of predictions, or of what one of them depends on",
 	"strategy":     "of training; for bench sample an old name of --sample",
 	"topology":     "bench sample takes several",
 }

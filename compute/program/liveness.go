@@ -95,7 +95,7 @@ func (p *Program) lastUses() []int {
 			last[p.root(v)] = p.time(i)
 		}
 	}
-	last[p.input] = p.time(len(p.ops)) // it is read when all is done, as is that of a mask
+	last[p.input] = p.time(len(p.ops)) // both gradients are read when all is done
 	last[p.maskGrad] = p.time(len(p.ops))
 	return last
 }

@@ -56,8 +56,8 @@ func maskFits(o *backend.Operands, mask backend.Tensor) bool {
 		(mask.Rows == o.Lists.Entries || mask.Rows == o.Lists.Entries-o.Lists.Lists)
 }
 
-// masked calls f with each entry that has one of so many masks, and with the number of that. With
-// fewer masks than entries, the last entry of each list is its node's own, which has none.
+// masked calls f with each entry that has a mask, and with the number of its mask. With fewer masks
+// than entries, the last entry of each list is its node's own, which has none.
 func masked(h *backend.Plain, masks int, f func(entry, at int)) {
 	loops := masks < len(h.Lists.Idx)
 	h.Entries(func(list, entry, _ int) {

@@ -57,8 +57,8 @@ func typeProduct(name string, form product, lists listReads, grad rule) *Kind {
 // numbers of rows.
 func (b *Builder) Stack(name string, parts []int, cols int) Value {
 	rows := sumOf(parts)
-	return b.p.new(value{rows: Fixed(rows), cols: cols, role: roleParam, grad: !b.p.explains, name: name,
-		index: b.p.params.add(name, rows, cols, Glorot, parts...)})
+	return b.p.new(value{rows: Fixed(rows), cols: cols, role: roleParam, grad: !b.p.explains,
+		name: name, index: b.p.params.add(name, rows, cols, Glorot, parts...)})
 }
 
 // Part returns the matrix of a type in a Stack of such parts, for layers that are not learned.

@@ -47,6 +47,8 @@ type Step struct {
 	Hidden bool
 	// Halo is what is known of nodes outside memory, where Spec.Halo says that there are some.
 	Halo *program.Halo
+	// Mask has a number for each entry of the batch's lists, where Spec.Explain is set.
+	Mask []float32
 	// Prepared is what Prepare made of the batch, with the same step; nil where nobody has.
 	Prepared *program.Prepared
 }
@@ -91,7 +93,7 @@ func (m *Model) Params() *program.Params { return &m.params }
 // x with results. The error is about the host's memory; for the device see backend.Backend.Err.
 func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, error) {
 	in := program.Input{Dense: d, X: x, Features: s.Input, Table: s.Table, Rows: s.Rows,
-		Cut:   s.Cut,
+		Cut: s.Cut, Mask: s.Mask,
 		Nodes: mem.View[uint32](mem.BytesOf(s.Nodes)), Types: m.spec.NodeTypes,
 		Halo: s.Halo, Degrees: d.Degrees, Seed: s.Seed, Epoch: s.Epoch, Batch: s.Batch}
 	batch := s.Prepared

@@ -40,6 +40,8 @@ type Spec struct {
 	// EdgeOutputs is the number of values that are computed for each edge, where seeds are edges:
 	// the last of Dims then is the width of their ends, which a head reads. 0 is for nodes.
 	EdgeOutputs int
+	// Explain has the model multiply messages with Step.Mask: see Explaining.
+	Explain bool
 	// Halo says that batches have nodes outside memory, whose hidden states are known from earlier
 	// steps: see program.Halo.
 	Halo bool
@@ -128,5 +130,6 @@ func (s *Spec) HalfFeatures() bool { return s.Half && s.NodeEmbedding == 0 }
 func (s *Spec) options(train, inPlace bool) program.Options {
 	return program.Options{Layers: s.Hops(), Features: s.Dims[0], Train: train, InPlace: inPlace,
 		InputGrad: s.NodeEmbedding > 0, Half: s.Half, HalfFeatures: s.HalfFeatures(),
-		FuseAttention: s.FuseAttention, Sparse: s.SparseWords, Cut: len(s.TypeWidths) > 0}
+		FuseAttention: s.FuseAttention, Sparse: s.SparseWords, Cut: len(s.TypeWidths) > 0,
+		Explain: s.Explain && !train}
 }
