@@ -149,12 +149,13 @@ type PairCounts struct {
 func NewPairWatch() *PairWatch { return &PairWatch{newHashSample(), newHashSample()} }
 
 // hashSample is a table of at most pairsMost hashes that begin with some zero bits, and of what is
-// noted of each. It takes 1.2 MB.
+// noted of each. It takes 1.7 MB.
 type hashSample struct {
 	hashes []uint64
 	noted  []uint8 // 0: the slot is free
 	count  int
 	zeros  uint
+	kept   []notedHash // while it is halved
 }
 
 func newHashSample() hashSample {
@@ -180,16 +181,27 @@ func (s *hashSample) note(h uint64, what uint8) {
 	}
 }
 
-// halve drops the hashes that do not begin with one zero bit more.
+// halve drops the hashes that do not begin with one zero bit more. It makes no new table: of these
+// there would be one for each time that edges double.
 func (s *hashSample) halve() {
-	half := newHashSample()
-	half.zeros = s.zeros + 1
+	s.zeros++
+	kept := s.kept[:0]
 	for i, what := range s.noted {
-		if what != 0 {
-			half.note(s.hashes[i], what)
+		if h := s.hashes[i]; what != 0 && h>>(64-s.zeros) == 0 {
+			kept = append(kept, notedHash{h, what})
 		}
 	}
-	*s = half
+	clear(s.noted)
+	s.kept, s.count = kept, 0
+	for _, k := range kept {
+		s.note(k.hash, k.what)
+	}
+}
+
+// notedHash is a hash with what is noted of it.
+type notedHash struct {
+	hash uint64
+	what uint8
 }
 
 // counts returns how many hashes there are, and of how many both bits are noted.
