@@ -420,6 +420,7 @@ def compare(args, number, duck, gdb):
             answers.append(plainly(words(peer.ask(text, args.limit)[0]), ordered))
         except engines.Failed as error:
             if str(error) == "limit":
+                print(f"{number}: past the limit of {name}:\n  {cypher}")
                 return f"past the limit of {name}"
             print(f"{number}: refused by {name}: {error}\n  {cypher}\n  {sql if peer is duck else ''}")
             return f"refused by {name}"

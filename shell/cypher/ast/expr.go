@@ -197,3 +197,25 @@ func AggregatesOf(x Expr) (out []*Call) {
 	}
 	return out
 }
+
+// IDFunction is the key that KeyOf returns for the function id.
+const IDFunction = "id()"
+
+// KeyOf returns the key of x if it is a property of a variable, and IDFunction if it is its id(). A
+// property of that name is none.
+func KeyOf(x Expr, name string) (key string, ok bool) {
+	of := x
+	switch x := x.(type) {
+	case *Prop:
+		if x.Key != IDFunction {
+			key, of = x.Key, x.Of
+		}
+	case *Call:
+		if x.Name != "id" || len(x.Args) != 1 {
+			return "", false
+		}
+		key, of = IDFunction, x.Args[0]
+	}
+	v, is := of.(*Var)
+	return key, is && key != "" && v.Name == name
+}

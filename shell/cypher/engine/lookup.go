@@ -16,7 +16,8 @@ const lookUpCost = 16
 // without what finds them.
 const foundMost = 1 << 20
 
-// find looks a node up by a property that equals a constant, or is in a list of constants.
+// find looks a node up by a property, or its number, that equals a constant, or is in a list of
+// constants.
 func (p *pattern) find(ctx context.Context, n *node, env *vector.Env, src Source) error {
 	if n.bound {
 		return nil
@@ -57,7 +58,7 @@ func (p *pattern) about(n *node) []ast.Expr {
 	return out
 }
 
-// equation returns the property of a variable that x says is equal to something, or IN it.
+// equation returns the property, or id(), of a variable that x says is equal to something, or IN it.
 func equation(x ast.Expr, name string) (key string, want ast.Expr) {
 	switch x := x.(type) {
 	case *ast.Compare:
@@ -65,12 +66,12 @@ func equation(x ast.Expr, name string) (key string, want ast.Expr) {
 			return "", nil
 		}
 		for k := range 2 {
-			if key, ok := propertyOf(x.Xs[k], name); ok {
+			if key, ok := ast.KeyOf(x.Xs[k], name); ok {
 				return key, x.Xs[1-k]
 			}
 		}
 	case *ast.Binary:
-		if key, ok := propertyOf(x.L, name); ok && x.Op == "IN" {
+		if key, ok := ast.KeyOf(x.L, name); ok && x.Op == "IN" {
 			return key, x.R
 		}
 	}
@@ -130,16 +131,6 @@ func (p *pattern) lookUp(ctx context.Context, i int, src Source) error {
 		}
 	}
 	return nil
-}
-
-// propertyOf returns the key of x if it is a property of a variable.
-func propertyOf(x ast.Expr, name string) (string, bool) {
-	p, ok := x.(*ast.Prop)
-	if !ok {
-		return "", false
-	}
-	v, ok := p.Of.(*ast.Var)
-	return p.Key, ok && v.Name == name
 }
 
 // given reports whether rows of the clauses before have all that x reads.

@@ -156,8 +156,8 @@ func (w *walk) find(n *ast.Node, s *eval.Scope, take func(value.Node) error) (bo
 	return false, nil
 }
 
-// equations yields what properties of a node must equal: those of the pattern, then those of WHERE
-// that stand in no OR.
+// equations yields what properties of a node, and its number, must equal: those of the pattern,
+// then those of WHERE that stand in no OR.
 func (w *walk) equations(n *ast.Node) iter.Seq2[string, ast.Expr] {
 	return func(yield func(string, ast.Expr) bool) {
 		if m, ok := n.Props.(*ast.Map); ok {
@@ -173,11 +173,7 @@ func (w *walk) equations(n *ast.Node) iter.Seq2[string, ast.Expr] {
 				continue
 			}
 			for i, side := range c.Xs {
-				p, ok := side.(*ast.Prop)
-				if !ok {
-					continue
-				}
-				if v, ok := p.Of.(*ast.Var); ok && v.Name == n.Name && !yield(p.Key, c.Xs[1-i]) {
+				if key, ok := ast.KeyOf(side, n.Name); ok && !yield(key, c.Xs[1-i]) {
 					return
 				}
 			}

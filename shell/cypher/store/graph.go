@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,8 +157,14 @@ func (s *store) warnName(kind, name string, among []string) {
 }
 
 // FindsBy reports whether Find knows a property of nodes with labels: their external id, what has
-// an index, or what is none. Without labels it may be the id of any type.
+// an index, or what is none. Without labels it may be the id of any type. Nodes are found by their
+// numbers too.
 func (s *store) FindsBy(key string, labels []string) bool {
+	if key == ast.IDFunction {
+		return !slices.ContainsFunc(labels, func(l string) bool {
+			return !slices.Contains(s.labels(), l) // Nodes warns of it
+		})
+	}
 	if s.isID(key, labels) {
 		return true
 	}
@@ -200,7 +207,13 @@ func (s *store) prefixes(key string, labels []string) (out []string) {
 // a value by an index.
 func (s *store) Find(ctx context.Context, labels []string, key string, v any,
 	yield func(value.Node) error) (bool, error) {
-	if !s.isID(key, labels) {
+	switch {
+	case key == ast.IDFunction:
+		if !s.FindsBy(key, labels) {
+			return false, nil
+		}
+		return true, s.numbered(labels, v, yield)
+	case !s.isID(key, labels):
 		return s.findIndexed(ctx, labels, key, v, yield)
 	}
 	name, ok := v.(string)
@@ -224,6 +237,29 @@ func (s *store) Find(ctx context.Context, labels []string, key string, v any,
 		}
 	}
 	return true, nil
+}
+
+// numbered calls yield with the node that has a number, if there is one and it has the labels.
+func (s *store) numbered(labels []string, v any, yield func(value.Node) error) error {
+	n, ok := v.(int64)
+	if f, is := v.(float64); is && f >= 0 && f < math.MaxUint32 {
+		n, ok = int64(f), float64(int64(f)) == f
+	}
+	if !ok || n < 0 || uint64(n) >= s.meta.Nodes {
+		return nil
+	}
+	if len(labels) > 0 {
+		has, err := s.Labels(n)
+		if err != nil {
+			return err
+		}
+		for _, l := range labels {
+			if !slices.Contains(has, l) {
+				return nil
+			}
+		}
+	}
+	return yield(value.Node{ID: n, G: s})
 }
 
 // Keeps reports whether the store has the lists of a direction.

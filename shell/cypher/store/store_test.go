@@ -97,6 +97,15 @@ func TestTables(t *testing.T) {
 		{"MATCH (n {sku: 'x1'}) RETURN n.title", "Tea"},
 		{"MATCH (n) WHERE n.id IN ['x2', 3, 'x2', null, 'none'] AND n.none IS NULL RETURN n.id",
 			"3; x2; nothing in this store has the property none; did you mean name?"},
+		{"MATCH (n) WHERE id(n) = 3 RETURN n.id", "x1"},
+		{"MATCH (n) WHERE id(n) IN [4, 0, 2.0, 4, -1, 5, 1.5, null, 'x1', 1e300] RETURN n.id",
+			"1; 3; x2"},
+		{"MATCH (n:user) WHERE id(n) IN [4, 0] RETURN n.id", "1"},
+		{"MATCH (n:item)<--(u) WHERE 4 = id(n) RETURN id(u)", "0; 2"},
+		{"UNWIND [4, 0, 9] AS i MATCH (n:user) WHERE id(n) = i RETURN n.id", "1"},
+		{"MATCH p = (n:item)<-[*1..2]-(u) WHERE id(n) = 4 RETURN count(p)", "3"},
+		{"MATCH (n:item)<-[*1..2]-(u) WHERE id(n) = 0 RETURN count(*)", "0"},
+		{"MATCH (n:thing) WHERE id(n) = 0 RETURN n", "nothing in this store has the label thing"},
 		{"UNWIND ['x2', 3, 9, null, 1] AS u MATCH (n {id: u})--(m) RETURN u, count(m)",
 			"x2 2; 3 1; 1 5"},
 		{"MATCH (n) WHERE n.age > 30 OR n.price > 3 RETURN n.age, n.price", "41 <nil>; <nil> 7.25"},
@@ -114,6 +123,25 @@ func TestTables(t *testing.T) {
 	} {
 		if got, err := answer(t, st, 0, c.stmt); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v; want %s", c.stmt, got, err, c.want)
+		}
+	}
+}
+
+// TestFoundByNumber holds that id(n) finds a node, where others are looked at one by one.
+func TestFoundByNumber(t *testing.T) {
+	st := shop(t)
+	for stmt, want := range map[string]bool{
+		"MATCH (n) WHERE id(n) = 3 RETURN n":                    true,
+		"MATCH (n:user)-->(m) WHERE id(n) IN [1, 2] RETURN m":   true,
+		"UNWIND [1, 2] AS i MATCH (n) WHERE id(n) = i RETURN n": true,
+		"MATCH (n) WHERE id(n) > 3 RETURN n":                    false,
+		"MATCH (n), (m) WHERE id(n) = id(m) RETURN n":           false,
+		"MATCH (n)-[r]->(m) WHERE id(r) = 3 RETURN n":           false,
+		"MATCH (n) WHERE id(n) = 3 OR n.age = 3 RETURN n":       false,
+	} {
+		got, err := answer(t, st, 0, "EXPLAIN "+stmt)
+		if err != nil || strings.Contains(got, "find") != want {
+			t.Errorf("%s: %s, %v; found: %v wanted", stmt, got, err, want)
 		}
 	}
 }
