@@ -58,7 +58,8 @@ func (p *pattern) about(n *node) []ast.Expr {
 	return out
 }
 
-// equation returns the property, or id(), of a variable that x says is equal to something, or IN it.
+// equation returns the property, or id(), of a variable that x says is equal to something, or is IN
+// it.
 func equation(x ast.Expr, name string) (key string, want ast.Expr) {
 	switch x := x.(type) {
 	case *ast.Compare:
