@@ -418,7 +418,8 @@ func (t *trial) degrees(set *openfiles.Set, names []string) {
 func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction, names []string,
 	resident bool) {
 	t.Helper()
-	top, err := topology.Open(t.Context(), s, dev, dir, topology.Options{Resident: resident})
+	top, err := topology.Open(t.Context(), s, dev, dir, topology.Options{Resident: resident,
+		Weights: s.Meta().Weighted, Times: s.Meta().Timestamped})
 	if err != nil {
 		t.Fatal(t.log, err)
 	}
@@ -456,6 +457,9 @@ func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction
 			}
 		}
 		nbrs := slices.Clone(l.Nbrs)
+		if l.Weights != nil || l.Times != nil {
+			columns(t.T, session, v, slices.Clone(l.Weights), slices.Clone(l.Times))
+		}
 		order := func(a, b modelEdge) int {
 			return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst),
 				cmp.Compare(a.typ, b.typ), a.weight-b.weight, a.time-b.time)

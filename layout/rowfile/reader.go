@@ -7,6 +7,7 @@ package rowfile
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -103,7 +104,9 @@ func (b *rowsBuffer) bytes() int64 {
 // of what the budget has left. The caller calls Close.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.RowsMeta,
 	budget *mem.Budget) (*Reader, error) {
-	if _, _, own := MetaOf(s.Meta(), m.Path); own && len(s.Levels()) > 0 {
+	_, _, own := MetaOf(s.Meta(), m.Path)
+	made := strings.HasPrefix(m.Path, layout.PrepDir+"/") // of all levels, see Store.WithFeatures
+	if own && !made && len(s.Levels()) > 0 {
 		return openLevels(ctx, s, dev, m, budget)
 	}
 	shape, err := NewShape(m, s.Meta().Nodes)

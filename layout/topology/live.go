@@ -88,14 +88,15 @@ type liveSession struct {
 	weights         []float32
 	types           []uint32
 
-	whole listfile.Lists
+	whole   listfile.Lists
+	merging columnMerge
 }
 
 func (s *liveSession) account() error {
 	w := &s.whole
 	return s.held.AtLeast(4*int64(cap(s.lists)+cap(s.inBase)+cap(s.deg)+cap(s.off)+cap(s.pos)+
 		cap(s.place)+cap(s.nbrs)+cap(s.weights)+cap(s.types)+cap(w.Nbrs)+cap(w.Weights)) +
-		8*int64(cap(w.Off)+cap(w.Times)) + 2*int64(cap(w.Types)))
+		8*int64(cap(w.Off)+cap(w.Times)) + 2*int64(cap(w.Types)) + s.merging.bytes())
 }
 
 // find finds the lists of nodes.
