@@ -92,7 +92,7 @@ func (n *neighborhood) takeColumns() {
 	if typed {
 		for t, w := range n.cfg.TypeWidths {
 			first, wide = append(first, len(n.columns)), append(wide, w)
-			for _, name := range m.NodeTypes[t].FeatureColumns().Names() {
+			for _, name := range n.namesOf(t) {
 				n.columns = append(n.columns, m.NodeTypes[t].Name+"."+name)
 			}
 			for k := len(n.columns) - first[t]; k < w; k++ {
@@ -101,7 +101,14 @@ func (n *neighborhood) takeColumns() {
 		}
 	} else {
 		first, wide = []int{0}, []int{width}
-		if len(m.Features) > 0 {
+		switch {
+		case len(m.NodeTypes) == 1 && m.Typed():
+			n.columns = n.namesOf(0)
+		case len(m.Features) > 0 && m.Features[0].Sections != nil: // columns of different types
+			for k := range width - n.cfg.NodeEmbedding {
+				n.columns = append(n.columns, fmt.Sprintf("f%d", k))
+			}
+		case len(m.Features) > 0:
 			n.columns = m.FeatureColumns(m.Features[0]).Names()
 		}
 		for k := range width - len(n.columns) { // of --node-embedding
@@ -117,6 +124,14 @@ func (n *neighborhood) takeColumns() {
 		n.in.Wide = append(n.in.Wide, int32(wide[t]))
 	}
 	n.in.Columns = len(n.columns)
+}
+
+// namesOf returns the names of the columns of a type's rows.
+func (n *neighborhood) namesOf(t int) []string {
+	if n.cfg.Encoders != nil {
+		return n.cfg.Encoders.Types[t].Names()
+	}
+	return n.trained.in.Meta.NodeTypes[t].FeatureColumns().Names()
 }
 
 // takeEdges finds which edge each entry is of: in a graph whose edges go both ways, both entries of

@@ -168,6 +168,22 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestNames: each value of a row has a name, in the order of the values.
+func TestNames(t *testing.T) {
+	e := mustFit(t, mustShop(t))
+	want := []string{"face[0]", "face[1]", "age", "age.missing", "born", "born.year.sin",
+		"born.year.cos", "born.week.sin", "born.week.cos", "seen", "seen.year.sin", "seen.year.cos",
+		"seen.week.sin", "seen.week.cos", "seen.day.sin", "seen.day.cos", "ok", "city=b", "city=a"}
+	if got := e.Types[0].Names(); !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	item := e.Types[1].Names()
+	if len(item) != e.Types[1].Dim() || item[0] != "brand#0" || item[127] != "title#63" ||
+		item[128] != "rank" {
+		t.Errorf("%q", item)
+	}
+}
+
 // TestWrite: rows of a file are what encoders say.
 func TestWrite(t *testing.T) {
 	s := mustShop(t)
