@@ -136,10 +136,12 @@ var plain = map[string]string{"type-matmul": onHost, "type-matmul-ta": onHost,
 	"type-matmul-tb": onHost, "segment-matmul": onHost, "segment-matmul-ta": onHost,
 	"segment-matmul-tb": onHost, "type-bias": onHost,
 	"type-bias-relu": onHost, "type-shares": onHost, "spread": onHost, "dots": onHost,
+	"mask": onCPU, "mask-grad": onCPU, "mask-share": onCPU, "norm-apply-grad": onCPU,
 	"sparse-matmul": readDense, "sparse-matmul-ta": readDense, "sparse-dropout": readDense}
 
 const (
 	onHost    = "models with it are refused on a device"
+	onCPU     = "runs are explained on the CPU"
 	readDense = "a device reads sparse rows with their zeros"
 )
 
