@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import zoneinfo
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -130,9 +131,7 @@ class _Column:
         import pandas
 
         if self.type in ("null", "string", "list", "struct", "time"):
-            try:
-                import pyarrow  # noqa: F401
-            except ImportError:
+            if importlib.util.find_spec("pyarrow") is None:
                 return pandas.Series(self.objects(), dtype=object)
             return pandas.arrays.ArrowExtensionArray(self.arrow())
         values, null = self._numpy(), self._null()
