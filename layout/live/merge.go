@@ -8,6 +8,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -63,6 +64,10 @@ func (w *work) merge(ctx context.Context, opt *ingest.Options) (err error) {
 			err = m.rows(ctx, rows, levels[from:])
 		} else if m.fits(levels[from:]) {
 			err = m.lists(ctx, levels[from:])
+		} else if opt.Notes != nil {
+			_, _ = fmt.Fprintf(opt.Notes, "append: the last levels stay apart, since merging them "+
+				"takes more than half of --memory; %s compact makes the store one again\n",
+				message.Program)
 		}
 		if err != nil {
 			return fmt.Errorf("merge levels: %w", err)
@@ -102,13 +107,16 @@ func (m *merging) closeFiles(err *error) {
 	}
 }
 
+// unitedBytes is what an entry of merged levels takes in memory: its ends, type, weight and time.
+const unitedBytes = 8 + 2 + 4 + 8
+
 // fits reports whether the entries of levels fit in memory, with what it takes to write them out.
 func (m *merging) fits(levels []*layout.Level) bool {
 	n := int64(0)
 	for _, l := range levels {
 		n += int64(l.Meta().Edges)
 	}
-	return n*22+16*int64(m.store.Meta().Nodes)/8 <= m.opt.Memory/2
+	return n*unitedBytes+2*int64(m.store.Meta().Nodes) <= m.opt.Memory/2
 }
 
 // done notes that levels were merged to others.
