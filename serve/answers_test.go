@@ -385,6 +385,7 @@ func TestTypesOfNodes(t *testing.T) {
 		t.Errorf("%+v: %d, want %d", of, mem.View[int64](data), want)
 	}
 	for room, fits := range map[int64]bool{7 * 8: true, 7*8 - 1: false} {
+		k.settle()
 		held := r.lookup.Limit() - r.lookup.Used() - room
 		if err := r.lookup.Reserve("others", held); err != nil {
 			t.Fatal(err)

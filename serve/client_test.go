@@ -185,6 +185,13 @@ func (k *client) must(kind protocol.Kind, body any, data []byte,
 	return f
 }
 
+// settle waits until the server has given back what it held for the last answer: a session handles
+// one request after the other.
+func (k *client) settle() {
+	k.t.Helper()
+	k.must(protocol.KindStats, nil, nil, protocol.KindStatsNow)
+}
+
 // say sends what has no answer.
 func (k *client) say(kind protocol.Kind) {
 	k.t.Helper()

@@ -76,6 +76,7 @@ func TestLookupsWithoutRoom(t *testing.T) {
 		protocol.KindNeighbors: {protocol.Neighbors{Fanout: 2}, nodes},
 		protocol.KindNodes:     {protocol.Names{Names: []string{"1"}}, nil},
 	} {
+		k.settle()
 		held := r.lookup.Limit() - r.lookup.Used()
 		if err := r.lookup.Reserve("others", held); err != nil {
 			t.Fatal(err)

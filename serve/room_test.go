@@ -121,6 +121,7 @@ func TestRowsTakeTheirRoom(t *testing.T) {
 	data := mem.BytesOf([]uint32{0, 1, 2, 3, 4})
 	k.must(protocol.KindRows, nil, data, protocol.KindArrays) // the database is open
 	for room, fits := range map[int64]bool{5 * 7 * 4: true, 5*7*4 - 1: false} {
+		k.settle()
 		held := r.lookup.Limit() - r.lookup.Used() - room
 		if err := r.lookup.Reserve("others", held); err != nil {
 			t.Fatal(err)
