@@ -14,9 +14,11 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/listfile"
 	"gdb/layout/nodeids"
 	"gdb/layout/openfiles"
 	"gdb/layout/parts"
@@ -361,8 +363,11 @@ func (t *trial) check() {
 	}
 	t.counts(meta)
 	t.degrees(set, names)
-	for i, dir := range meta.Directions {
-		t.lists(s, dev, layout.Direction(slices.Index([]string{"in", "out"}, dir)), names, i == 0)
+	for _, dir := range meta.Directions {
+		for _, opt := range []topology.Options{{}, {Resident: true},
+			{Resident: true, Form: topology.Packed}, {Resident: true, Form: topology.Compact}} {
+			t.lists(s, dev, layout.Direction(slices.Index([]string{"in", "out"}, dir)), names, opt)
+		}
 	}
 }
 
@@ -415,15 +420,28 @@ func (t *trial) degrees(set *openfiles.Set, names []string) {
 }
 
 // lists compares all lists of a direction, and single entries of them.
+//
+//lint:parameters a store, and how its lists are read
 func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction, names []string,
-	resident bool) {
+	opt topology.Options) {
 	t.Helper()
-	top, err := topology.Open(t.Context(), s, dev, dir, topology.Options{Resident: resident,
-		Weights: s.Meta().Weighted, Times: s.Meta().Timestamped})
+	opt.Weights, opt.Times = s.Meta().Weighted, s.Meta().Timestamped
+	opt.Types = len(s.Meta().EdgeTypes) > 0
+	opt.Budget = mem.NewBudget(0)
+	top, err := topology.Open(t.Context(), s, dev, dir, opt)
 	if err != nil {
 		t.Fatal(t.log, err)
 	}
-	defer top.Close()
+	if st := top.Stats(); st.Bytes > opt.Budget.Used() {
+		t.Errorf("%s: %+v: stats say %d bytes, %d are held", t.log, opt, st.Bytes,
+			opt.Budget.Used())
+	}
+	defer func() {
+		if err := top.Close(); err != nil || opt.Budget.Used() != 0 {
+			t.Errorf("%s: %+v: %d bytes are held after the end, %v", t.log, opt,
+				opt.Budget.Used(), err)
+		}
+	}()
 	session := top.NewSession()
 	defer session.Release()
 	if top.Edges() != s.Meta().Edges {
@@ -470,6 +488,61 @@ func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction
 			t.Errorf("%s: %s %s: %v, want %v", t.log, dir, names[v], got, want)
 		}
 		t.entries(session, v, nbrs)
+	}
+	t.frontier(session, top.Nodes(), opt)
+}
+
+// frontier compares entries that are drawn from all lists together, with their attributes, with
+// the whole lists.
+func (t *trial) frontier(session topology.Session, nodes uint64, opt topology.Options) {
+	t.Helper()
+	all, deg, off := make([]layout.NodeID, nodes), make([]uint32, nodes), []uint32{0}
+	for i, v := range t.r.Perm(len(all)) {
+		all[i] = layout.NodeID(v)
+	}
+	of, err := session.Lists(t.Context(), all)
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	whole := listfile.Lists{Off: slices.Clone(of.Off), Nbrs: slices.Clone(of.Nbrs),
+		Types: slices.Clone(of.Types), Weights: slices.Clone(of.Weights)}
+	if err := session.Degrees(t.Context(), all, deg); err != nil {
+		t.Fatal(t.log, err)
+	}
+	var pos []uint32
+	var at []uint64
+	for i, d := range deg {
+		if n := whole.Off[i+1] - whole.Off[i]; n != uint64(d) {
+			t.Fatalf("%s: %+v: node %d has degree %d and %d entries", t.log, opt, all[i], d, n)
+		}
+		for range min(d, uint32(t.r.IntN(4))) {
+			pos = append(pos, t.r.Uint32N(d))
+			at = append(at, whole.Off[i]+uint64(pos[len(pos)-1]))
+		}
+		off = append(off, uint32(len(pos)))
+	}
+	got := make([]layout.NodeID, len(pos))
+	to := topology.Attributes{Places: make([]uint32, len(pos))}
+	if opt.Weights {
+		to.Weights = make([]float32, len(pos))
+	}
+	if opt.Types {
+		to.Types = make([]uint32, len(pos))
+	}
+	err = session.(topology.AttributeReader).GatherAttributes(t.Context(), off, pos, to)
+	if err == nil {
+		err = session.Gather(t.Context(), off, pos, got)
+	}
+	if err != nil {
+		t.Fatal(t.log, err)
+	}
+	for i, k := range at {
+		if got[i] != whole.Nbrs[k] || to.Places[i] != pos[i] ||
+			opt.Weights && to.Weights[i] != whole.Weights[k] ||
+			opt.Types && to.Types[i] != uint32(whole.Types[k]) {
+			t.Fatalf("%s: %+v: entry %d of those drawn is not that at %d of all lists", t.log, opt,
+				i, k)
+		}
 	}
 }
 

@@ -157,7 +157,7 @@ func AttributeBytes(s *layout.Store, opt Options) (n int64) {
 	if opt.Times {
 		n += listfile.TimeBytes
 	}
-	return n * int64(s.Base().Meta().Edges)
+	return n * int64(mergedMeta(s).Edges)
 }
 
 // lacks returns an error if attributes are asked for that a file does not have.

@@ -10,8 +10,8 @@ import (
 
 // Degrees counts the lists of a store by their lengths, as kv.GraphStats does, and returns the
 // length of the longest. r reads the lists. Of a store without levels that is what the catalog
-// says; else the lengths of the lists that levels have are read, and all lengths if levels may have
-// shortened the longest list.
+// says. Else the lengths of all lists are read from a resident reader that has merged them, and of
+// others those of the lists that levels have; all if levels may have shortened the longest list.
 func Degrees(ctx context.Context, s *layout.Store, r Reader, dir layout.Direction) (hist []uint64,
 	most uint64, err error) {
 	stats := s.Base().Meta().Stats
@@ -20,19 +20,26 @@ func Degrees(ctx context.Context, s *layout.Store, r Reader, dir layout.Directio
 		hist, most = stats.OutHist, stats.OutMax
 	}
 	l, is := r.(*live)
-	if !is {
+	if !is && len(s.Levels()) == 0 {
 		return hist, most, nil
 	}
 	c := &degreeCount{hist: make([]uint64, max(len(hist), 33)), most: most}
-	copy(c.hist, hist)
-	if err := l.countDegrees(ctx, c); err != nil {
-		return nil, 0, err
+	if !is {
+		most = 0
+		err = eachDegree(ctx, r, func(d uint32) {
+			c.hist[bits.Len32(d)]++
+			c.longest = max(c.longest, uint64(d))
+		})
+	} else {
+		copy(c.hist, hist)
+		err = l.countDegrees(ctx, c)
 	}
-	if c.longest < most && c.shortened {
-		if c.longest, err = longest(ctx, r); err != nil {
-			return nil, 0, err
-		}
-		most = c.longest
+	if err == nil && c.longest < most && c.shortened {
+		most, c.longest = 0, 0
+		err = eachDegree(ctx, r, func(d uint32) { c.longest = max(c.longest, uint64(d)) })
+	}
+	if err != nil {
+		return nil, 0, err
 	}
 	for n := len(c.hist); n > 1 && c.hist[n-1] == 0; n-- {
 		c.hist = c.hist[:n-1]
@@ -87,8 +94,8 @@ func (l *live) countDegrees(ctx context.Context, c *degreeCount) error {
 	return errors.Join(err, flush())
 }
 
-// longest returns the length of the longest of all lists.
-func longest(ctx context.Context, r Reader) (most uint64, err error) {
+// eachDegree calls fn with the lengths of all lists.
+func eachDegree(ctx context.Context, r Reader, fn func(d uint32)) error {
 	s := r.NewSession()
 	defer s.Release()
 	nodes, deg := make([]layout.NodeID, placeLists), make([]uint32, placeLists)
@@ -98,11 +105,11 @@ func longest(ctx context.Context, r Reader) (most uint64, err error) {
 			nodes[i] = layout.NodeID(v + i)
 		}
 		if err := s.Degrees(ctx, nodes[:n], deg); err != nil {
-			return 0, err
+			return err
 		}
 		for _, d := range deg[:n] {
-			most = max(most, uint64(d))
+			fn(d)
 		}
 	}
-	return most, nil
+	return nil
 }

@@ -195,10 +195,10 @@ func (s *liveSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	switch {
 	case !ok:
 		return Unread("weights and types")
-	case to.Places != nil:
-		return Unread("columns")
 	case s.plain:
 		return r.GatherAttributes(ctx, off, pos, to)
+	case !to.place(off, pos):
+		return ctx.Err()
 	}
 	a, of := s.l.added, Attributes{}
 	s.split(off, pos, func(place uint32, entry uint64) {
@@ -253,7 +253,7 @@ func (s *liveSession) Lists(ctx context.Context, nodes []layout.NodeID) (*listfi
 			from, to = l.Off[k], l.Off[k+1]
 			k++
 		}
-		s.l.added.union(w, l, from, to, s.lists[i])
+		s.l.added.appendUnion(w, l, from, to, s.lists[i])
 		w.Off = append(w.Off, uint64(len(w.Nbrs)))
 	}
 	a := s.l.added
@@ -297,36 +297,50 @@ func (a *added) at(list, x uint32) (entry uint64, below uint32, in bool) {
 	return 0, uint32(j), false
 }
 
-// union appends the union of entries from … to-1 of base, but for those that are gone, and of a
-// list.
-func (a *added) union(w *listfile.Lists, base *listfile.Lists, from, to uint64, list uint32) {
+// appendUnion appends the union of entries from … to-1 of base, but for those that are gone, and of
+// a list.
+func (a *added) appendUnion(w *listfile.Lists, base *listfile.Lists, from, to uint64, list uint32) {
 	if list == none {
 		take(w, base, from, to)
 		return
 	}
-	lost, first := a.lostOf(list), from
-	upTo := func(next uint64) { // takes entries of the base before next of those that stay
-		for from < next {
-			end := next
+	own := listfile.Lists{Nbrs: a.nbrs, Types: a.types, Weights: a.weights, Times: a.times}
+	a.union(list, uint32(to-from), func(lo, hi uint32) {
+		take(w, base, from+uint64(lo), from+uint64(hi))
+	}, func(lo, hi uint64) { take(w, &own, lo, hi) })
+}
+
+// union calls base with ranges of positions in a list of the base, which has n entries, and own
+// with ranges of entries of a, in the order of the union of both.
+func (a *added) union(list, n uint32, base func(from, to uint32), own func(from, to uint64)) {
+	lost, from, stayed := a.lostOf(list), uint32(0), uint32(0)
+	upTo := func(stay uint32) { // passes entries of the base until stay of those that stay are
+		for stayed < stay {
+			end := from + stay - stayed
 			if len(lost) > 0 {
-				end = min(end, first+uint64(lost[0]))
+				end = min(end, lost[0])
 			}
-			take(w, base, from, end)
-			if from = end; len(lost) > 0 && first+uint64(lost[0]) == end {
+			if from < end {
+				base(from, end)
+			}
+			stayed += end - from
+			if from = end; len(lost) > 0 && lost[0] == end {
 				from, lost = end+1, lost[1:]
 			}
 		}
 	}
-	own := listfile.Lists{Nbrs: a.nbrs, Types: a.types, Weights: a.weights, Times: a.times}
-	at, end := a.span(list)
-	all := lost
-	for j := at; j < end; j++ {
-		if stay := a.places[j] - uint32(j-at); stay > 0 { // the entries of the base before it
-			upTo(first + uint64(kept(all, stay-1)) + 1)
+	all := n - uint32(len(lost))
+	first, end := a.span(list)
+	for at := first; at < end; {
+		stay, to := a.places[at]-uint32(at-first), at+1
+		for to < end && a.places[to]-uint32(to-first) == stay {
+			to++
 		}
-		take(w, &own, j, j+1)
+		upTo(stay)
+		own(at, to)
+		at = to
 	}
-	upTo(to)
+	upTo(all)
 }
 
 // take appends entries from … to-1 of lists.

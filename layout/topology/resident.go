@@ -8,6 +8,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/listfile"
 )
@@ -31,26 +32,32 @@ type resident[P offset] struct {
 	arenas [5]*mem.Arena
 	edges  uint64
 	kinds  int    // number of edge types
-	attrs  *paged // reads Lists if edges have attributes; else nil
+	attrs  Reader // reads Lists if edges have attributes; else nil
 }
 
+// loadResident loads the lists of a store to the ends of arrays with room for the nodes and entries
+// of m.
+//
+//lint:parameters Open's, and the room
 func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.Device,
-	dir layout.Direction,
-	opt Options) (t Reader, err error) {
+	dir layout.Direction, opt Options, m *kv.Meta) (t Reader, err error) {
 	f, err := listfile.Open(ctx, s, dev, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	r := &resident[P]{edges: s.Meta().Edges, kinds: len(s.Meta().EdgeTypes)}
-	if err = r.allocate(f, opt); err == nil {
+	if err = r.allocate(m, f.Lists+m.Nodes-s.Meta().Nodes, opt); err == nil {
 		stop := r.arenas[1].Populate()
-		err = (&loading[P]{resident: r, f: f}).load(ctx)
+		err = (&loading[P]{resident: r, f: f, room: m.Edges - r.edges}).load(ctx)
 		stop()
 	}
 	if err == nil && f.Shape.HasAttributes() {
 		opt.CacheBytes, opt.NeighborBytes = attributeCache, 0
-		r.attrs, err = openPaged(ctx, s, dev, dir, opt)
+		var p *paged
+		if p, err = openPaged(ctx, s, dev, dir, opt); err == nil {
+			r.attrs = p
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -58,7 +65,8 @@ func loadResident[P offset](ctx context.Context, s *layout.Store, dev blockdev.D
 	return r, nil
 }
 
-func (r *resident[P]) allocate(f *listfile.File, opt Options) (err error) {
+// allocate makes room for lists, and the entries and ids of m.
+func (r *resident[P]) allocate(m *kv.Meta, lists uint64, opt Options) (err error) {
 	hold := func(i int, what string, bytes int64) []byte {
 		if err == nil {
 			r.arenas[i], err = mem.NewArena(opt.Budget, what, bytes)
@@ -68,15 +76,15 @@ func (r *resident[P]) allocate(f *listfile.File, opt Options) (err error) {
 		}
 		return r.arenas[i].Bytes()
 	}
-	width, edges := int64(unsafe.Sizeof(P(0))), int64(r.edges)
-	r.ptr = mem.View[P](hold(0, "resident topology offsets", int64(f.Lists+1)*width))
+	width, edges := int64(unsafe.Sizeof(P(0))), int64(m.Edges)
+	r.ptr = mem.View[P](hold(0, "resident topology offsets", int64(lists+1)*width))
 	size := edges * listfile.IDBytes
 	if opt.Form == Packed {
-		size = packedBytes(r.edges, f.Nodes)
+		size = packedBytes(m.Edges, m.Nodes)
 	}
 	ids := hold(1, "resident topology", size)
 	if opt.Form == Packed {
-		r.packed = packedIDs{b: ids, width: idBits(f.Nodes)}
+		r.packed = packedIDs{b: ids, width: idBits(m.Nodes)}
 	} else {
 		r.nbrs = mem.View[layout.NodeID](ids)
 	}
@@ -247,8 +255,9 @@ type loading[P offset] struct {
 	*resident[P]
 	f     *listfile.File
 	nodes uint64   // number of nodes that have an offset
+	room  uint64   // entries before the first in the arrays
 	total uint64   // number of edges so far
-	at    []uint64 // number of edges before each block of a run
+	at    []uint64 // where the entries of each block of a run go
 	parts []loadingPart
 }
 
@@ -269,7 +278,7 @@ func (l *loading[P]) load(ctx context.Context) error {
 		return err
 	}
 	for i := l.nodes; i < uint64(len(l.ptr)); i++ {
-		l.ptr[i] = P(l.total)
+		l.ptr[i] = P(l.room + l.total)
 	}
 	return nil
 }
@@ -278,7 +287,7 @@ func (l *loading[P]) load(ctx context.Context) error {
 func (l *loading[P]) run(run []listfile.Placed) error {
 	l.at = mem.Resize(l.at, len(run))
 	for i := range run {
-		l.at[i] = l.total
+		l.at[i] = l.room + l.total
 		if l.total += uint64(run[i].Entries); l.total > l.edges {
 			return l.f.Damage(-1, 0, "file has more than the store's %d edges", l.edges)
 		}
@@ -306,7 +315,7 @@ func (l *loading[P]) run(run []listfile.Placed) error {
 	return nil
 }
 
-// block decodes a block. at is the number of entries before it.
+// block decodes a block, whose entries go to place at of the arrays.
 func (l *loading[P]) block(k *listfile.Placed, at uint64, p *loadingPart) error {
 	if l.nbrs != nil {
 		p.lists.Nbrs = l.nbrs[at : at+uint64(k.Entries) : at+uint64(k.Entries)]

@@ -39,7 +39,7 @@ func TestWideOffsets(t *testing.T) {
 	}
 	s := layout.NewStore(fs, "", &kv.Meta{Nodes: 3000, Edges: 5000, BlockBytes: 4096, Files: files,
 		Directions: []string{"in"}})
-	wide, err := loadResident[uint64](ctx, s, dev, layout.In, Options{})
+	wide, err := loadResident[uint64](ctx, s, dev, layout.In, Options{}, s.Meta())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -215,8 +215,14 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	if opt.Times && !s.Meta().Timestamped {
 		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoTimes)
 	}
-	if len(s.Levels()) > 0 {
+	switch {
+	case len(s.Levels()) == 0:
+	case !opt.Resident || opt.Form == Compact:
 		return openLive(ctx, s, dev, dir, opt)
+	case mergedMeta(s).Edges < 1<<32:
+		return openMerged[uint32](ctx, s, dev, dir, opt)
+	default:
+		return openMerged[uint64](ctx, s, dev, dir, opt)
 	}
 	r, err := openLists(ctx, s, dev, dir, opt)
 	if err != nil {
@@ -242,17 +248,19 @@ func openLists(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 	case opt.Form == Compact:
 		return loadCompact(ctx, s, dev, dir, opt)
 	case s.Meta().Edges < 1<<32:
-		return loadResident[uint32](ctx, s, dev, dir, opt)
+		return loadResident[uint32](ctx, s, dev, dir, opt, s.Meta())
 	default:
-		return loadResident[uint64](ctx, s, dev, dir, opt)
+		return loadResident[uint64](ctx, s, dev, dir, opt, s.Meta())
 	}
 }
 
 // ResidentBytes returns the memory that a resident reader of this store takes in a form. If edges
 // have attributes, plain and packed lists include the paged reader behind Lists; AttributeBytes
-// comes on top.
+// comes on top. The lists of levels count too, although plain and packed ones of edges without
+// attributes are merged in memory and then freed.
 func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
-	if len(s.Levels()) > 0 {
+	levels := len(s.Levels()) > 0
+	if levels && form == Compact {
 		return addedBytes(s) + ResidentBytes(s.Base(), dir, form)
 	}
 	m := s.Meta()
@@ -261,6 +269,10 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 		blockBytes := int64(max(m.BlockBytes, listfile.BlockMin))
 		blocks := (FileBytes(s, dir) - codec.HeaderBytes) / blockBytes
 		return mem.ArenaBytes(listfile.HeldBytes(blocks, &f))
+	}
+	added := int64(0)
+	if levels {
+		m, added = mergedMeta(s), addedBytes(s)
 	}
 	ptr := int64(4)
 	if m.Edges >= 1<<32 {
@@ -272,9 +284,9 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 		n = ptr*int64(lists+1) + packedBytes(m.Edges, m.Nodes)
 	}
 	if len(m.EdgeTypes) > 0 && !m.Typed() || m.Weighted || m.Timestamped {
-		n += PagedBytes(s, dir, attributeCache)
+		n += PagedBytes(s.Base(), dir, attributeCache)
 	}
-	return n
+	return n + added
 }
 
 // FileBytes returns the size of the file of lists of a direction, in bytes.
