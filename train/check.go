@@ -172,6 +172,12 @@ func checkTrainable(m *kv.Meta, c *Config) error {
 	return nil
 }
 
+// ScheduleOf returns how long a run of a store trains.
+func ScheduleOf(c Config, m *kv.Meta) setting.Schedule {
+	c.Resolve(m, task.KindOf(m.Labels, c.Loss))
+	return c.Schedule
+}
+
 // resolve replaces auto by what it means for the labels of a store.
 func resolve(c *Config, m *kv.Meta) error {
 	if err := checkFeatureFlags(c, m); err != nil {

@@ -273,8 +273,8 @@ func (s *stepper) losses() ([]backend.Loss, error) {
 	}
 	for _, o := range s.read {
 		if math.IsNaN(o.Mean) || math.IsInf(o.Mean, 0) {
-			return nil, fmt.Errorf("the loss is %g: the training diverged: lower --lr, give "+
-				"--clip 1, or %s", o.Mean, s.task.Remedy())
+			return nil, fmt.Errorf("the loss is %g: %w: lower --lr, give --clip 1, or %s",
+				o.Mean, setting.ErrDiverged, s.task.Remedy())
 		}
 	}
 	return s.read, nil

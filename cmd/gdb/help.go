@@ -14,5 +14,6 @@ func helpTopics() []*cobra.Command {
 		{Use: "link", Short: "Link prediction", Long: cli.TopicLink},
 		{Use: "formats", Short: "Source formats that ingest reads", Long: cli.TopicFormats},
 		{Use: "strategies", Short: "Training strategies", Long: cli.TopicStrategies},
+		{Use: "search", Short: "Search of settings", Long: cli.TopicSearch},
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/link"
 	"gdb/train/run"
 	"gdb/train/runs"
+	"gdb/train/setting"
 
 	"github.com/spf13/pflag"
 )
@@ -57,6 +59,18 @@ func (j *linkJob) train(ctx context.Context, st *layout.Store, dev blockdev.Devi
 	}
 	return linkcmd.FinishedOf(j.store, res), nil
 }
+
+func (j *linkJob) same(st *layout.Store) error {
+	was, err := runs.Open(st, j.cfg.Run).ReadLink()
+	if err != nil {
+		return err
+	}
+	return j.cfg.SameResult(was.Link)
+}
+
+func (j *linkJob) schedule(*kv.Meta) setting.Schedule { return j.cfg.Schedule }
+
+func (j *linkJob) next(run string, _ *kv.Meta) [][]string { return linkcmd.Next(j.store, run) }
 
 func (j *linkJob) plan(_ context.Context, st *layout.Store, _ blockdev.Device) error {
 	return linkcmd.Plan(&j.app.App, st, j.cfg, j.flags.json)

@@ -90,17 +90,28 @@ func (j *nodeJob) finished(m *kv.Meta, r *train.Result) *cli.Finished {
 		end.Advice = append(end.Advice, "the best epoch was the last: "+j.app.commandLine([]string{
 			"train", dir, "--resume", r.Run, "--epochs", strconv.Itoa(2 * r.Epochs)}))
 	}
-	end.Next = append(j.judge(dir, r.Run, m),
-		[]string{"report", dir, "--run", r.Run, "--out", "report.html"})
+	end.Next = j.next(r.Run, m)
 	return end
 }
 
-// judge returns the commands that judge and use a run.
-func (j *nodeJob) judge(dir, run string, m *kv.Meta) (next [][]string) {
+func (j *nodeJob) next(run string, m *kv.Meta) (next [][]string) {
 	if hasSplit(m, "test") || hasSplit(m, "val") {
-		next = append(next, []string{"eval", dir, "--run", run})
+		next = append(next, []string{"eval", j.store, "--run", run})
 	}
-	return append(next, []string{"predict", dir, "--run", run, "--out", "predictions.csv"})
+	return append(next, []string{"predict", j.store, "--run", run, "--out", "predictions.csv"},
+		[]string{"report", j.store, "--run", run, "--out", "report.html"})
+}
+
+func (j *nodeJob) same(st *layout.Store) error {
+	was, err := runs.Load(st, j.cfg.Run)
+	if err != nil {
+		return err
+	}
+	return j.cfg.SameResult(&was)
+}
+
+func (j *nodeJob) schedule(m *kv.Meta) setting.Schedule {
+	return train.ScheduleOf(j.cfg, m)
 }
 
 func (j *nodeJob) plan(ctx context.Context, st *layout.Store, dev blockdev.Device) error {

@@ -6,6 +6,8 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/searchcmd"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/run"
 	"gdb/train/setting"
@@ -40,6 +42,12 @@ type job interface {
 	goOn(st *layout.Store) error
 	train(ctx context.Context, st *layout.Store, dev blockdev.Device,
 		obs func(run.Event)) (*cli.Finished, error)
+	// same returns an error if the run that goes on was begun with other settings.
+	same(st *layout.Store) error
+	// schedule returns how long a run trains, with auto resolved.
+	schedule(m *kv.Meta) setting.Schedule
+	// next returns commands that use a run.
+	next(run string, m *kv.Meta) [][]string
 	// plan prints the plan.
 	plan(ctx context.Context, st *layout.Store, dev blockdev.Device) error
 }
@@ -85,6 +93,7 @@ type trainFlags struct {
 	from        string
 	tensorboard string
 	json        bool
+	search      searchcmd.Flags
 	ops         bool // of plan: the operations of a step
 }
 

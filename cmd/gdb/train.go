@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/searchcmd"
 	"gdb/internal/message"
 	"gdb/layout"
 	"gdb/train/run"
@@ -23,13 +25,19 @@ run is in STORE/runs/NAME. Ctrl-C finishes the step at hand, writes a
 checkpoint and prints the command that resumes.`,
 		Example: `  gdb train cora.gdb --fanout 10,10 --hidden 64 --epochs 60 --patience 20
   gdb train big.gdb --memory 4GiB --batch 1000 --run big1
-  gdb train big.gdb --resume big1`,
+  gdb train big.gdb --resume big1
+  gdb train cora.gdb --search 'hidden=16,64,256;lr=1e-3..1e-1' --trials 20`,
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("trials") && t.search.Space == "" {
+				return cli.Usage(errors.New("train: --trials is of --search: give both"))
+			}
 			return (&request{app: a, cmd: cmd, flags: t, store: args[0]}).do()
 		},
 	}
 	t.bindRun(cmd.Flags(), setting.Train)
+	cmd.Flags().StringVar(&t.search.Space, "search", "", searchcmd.SpaceHelp)
+	cmd.Flags().IntVar(&t.search.Trials, "trials", 20, searchcmd.TrialsHelp)
 	return cmd
 }
 
@@ -101,6 +109,9 @@ func (r *request) do() (err error) {
 		if err := j.goOn(st); err != nil {
 			return err
 		}
+	}
+	if r.flags.search.Space != "" {
+		return r.search(ctx, st, dev, j)
 	}
 	return r.app.observe(r.flags, r.store, func(obs func(run.Event)) (*cli.Finished, error) {
 		return j.train(ctx, st, dev, obs)

@@ -270,7 +270,7 @@ func (s *stepper) total(n int) (sum float64, err error) {
 // checked returns the sum of the losses of a step, and an error if it is not a number.
 func checked(sum float64) (float64, error) {
 	if math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return 0, fmt.Errorf("the loss is %v: the training diverged; lower --lr", sum)
+		return 0, fmt.Errorf("the loss is %v: %w; lower --lr", sum, setting.ErrDiverged)
 	}
 	return sum, nil
 }

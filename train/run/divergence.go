@@ -1,6 +1,10 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+
+	"gdb/train/setting"
+)
 
 const (
 	// divergedTimes and divergedEpochs say when a loss has diverged: once it grew for
@@ -27,7 +31,7 @@ func (d *Divergence) Add(loss float64) error {
 	if d.grew < divergedEpochs || loss < divergedTimes*d.least || loss < divergedTimes {
 		return nil
 	}
-	return fmt.Errorf("the loss has grown for %d epochs, to %.4g from %.4g: the training "+
-		"diverges: lower --lr, give --clip 1, or bring the features into one range (ingest with "+
-		"--normalize zscore)", d.grew, loss, d.least)
+	return fmt.Errorf("the loss has grown for %d epochs, to %.4g from %.4g: %w: "+
+		"lower --lr, give --clip 1, or bring the features into one range (ingest with "+
+		"--normalize zscore)", d.grew, loss, d.least, setting.ErrDiverged)
 }

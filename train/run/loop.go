@@ -233,7 +233,10 @@ func (l *Loop) load() error {
 func (l *Loop) epochs(ctx context.Context) error {
 	l.At.Done = false
 	for int(l.At.Epoch) < l.Schedule.Epochs && !l.Exhausted() {
-		err := l.session.Steps(ctx)
+		err := ctx.Err() // a run that is stopped between epochs begins no other
+		if err == nil {
+			err = l.session.Steps(ctx)
+		}
 		if err == nil {
 			err = l.finishEpoch(ctx)
 		}

@@ -302,7 +302,7 @@ func TestFailures(t *testing.T) {
 	grows := newJob(s, "")
 	grows.spec.Schedule.Epochs, grows.losses = 9, []float64{1, 200, 400, 800, 1600}
 	if err := grows.run(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), "the training diverges") {
+		!strings.Contains(err.Error(), "the training diverged") {
 		t.Errorf("a loss that grows: %v", err)
 	}
 	lock, err := runs.Open(s, "r0001").Lock()

@@ -1,5 +1,11 @@
 package setting
 
+import "errors"
+
+// ErrDiverged says that a training diverged, mostly by its rate: its loss, or a score, is not a
+// number, or grew for long.
+var ErrDiverged = errors.New("the training diverged")
+
 // Learning is how weights are changed, in steps over batches.
 type Learning struct {
 	// Batch is the number of seeds of a step, or of edges; with all entities as negatives of

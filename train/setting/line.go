@@ -2,6 +2,7 @@ package setting
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,6 +22,13 @@ type Line struct {
 func NewLine() *Line {
 	return &Line{node: Default(), link: DefaultLink(Decoders[0]), given: map[*Row]bool{},
 		notLinks: map[*Row]error{}}
+}
+
+// Clone returns a line that says the same, and on which more may be said.
+func (l *Line) Clone() *Line {
+	c := *l
+	c.given, c.notLinks = maps.Clone(l.given), maps.Clone(l.notLinks)
+	return &c
 }
 
 // Start gives settings the values that a command starts from in the place of the table's defaults:

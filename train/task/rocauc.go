@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout/ingest/extsort"
 
+	"gdb/train/setting"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -69,7 +70,7 @@ func (s *Scores) Close() error {
 // add records the score of a node for a class; of says whether the node has the class.
 func (s *Scores) add(class int, score float32, of bool) error {
 	if math.IsNaN(float64(score)) {
-		return errors.New("a score is not a number: the training diverged: lower --lr")
+		return fmt.Errorf("a score is not a number: %w: lower --lr", setting.ErrDiverged)
 	}
 	word := uint64(class)<<33 | uint64(^ordered(score))<<1
 	if of {

@@ -12,6 +12,7 @@ import (
 	"gdb/internal/tables"
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/train/setting"
 )
 
 // ErrNothing is returned for a metric over no labeled node, instead of a number.
@@ -76,8 +77,9 @@ func New(l *kv.LabelsMeta, loss string) Task {
 func CheckOutput(nodes []sample.NodeID, logits []float32) error {
 	for i, v := range logits {
 		if v-v != 0 {
-			return fmt.Errorf("the output of node #%d is %g: check its features and those of its "+
-				"neighbors for NaN and huge values", nodes[i/(len(logits)/len(nodes))], v)
+			return fmt.Errorf("the output of node #%d is %g: %w (lower --lr), or its features, or "+
+				"those of its neighbors, are NaN or huge", nodes[i/(len(logits)/len(nodes))], v,
+				setting.ErrDiverged)
 		}
 	}
 	return nil

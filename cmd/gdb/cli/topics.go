@@ -138,3 +138,30 @@ Negatives, --negatives N or all, and --negative-sampling:
   edge     as uniform, but anew for each edge: best where they are few
 
 What is not given is as the recipe of the decoder says.`
+
+// TopicSearch is the page of that name.
+const TopicSearch = `gdb train --search finds settings that do well, by successive halving:
+
+  gdb train cora.gdb --search 'hidden=16,64,256;lr=1e-3..1e-1' --trials 20
+
+The settings stand between semicolons, by the names of their flags:
+
+  hidden=16,64,256     one of these values
+  fanout=10,10|5,5,5   with | between values that have commas
+  lr=1e-3..1e-1        a number of the range; evenly by its logarithm if the
+                       high end is at least 10 times the low one, which is
+                       above 0
+  heads=1..8           a whole number, if both ends are written as such
+
+All other flags are those of each trial; one that is searched is not given.
+Trials are drawn by --seed: of listed values each combination once, if --trials
+is enough for all; of a range one number of each equal part.
+
+All trials train for a few epochs. Then the third that is best on val trains
+for three times as many in all, and so on until three trials are left, which
+train for --epochs. 20 trials of 60 epochs take 388 epochs at most, and not
+1,200. A trial that stops on its patience is done; one that diverges is out.
+
+Each trial is a run, NAME-01 and so on, with NAME of --run or the next free
+s0001; gdb runs compares them. Those that stopped early go on with --resume.
+Ctrl-C stops a search; the same command with --run NAME goes on with it.`

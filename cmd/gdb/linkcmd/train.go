@@ -13,9 +13,7 @@ import (
 
 // FinishedOf returns the end of a run of links.
 func FinishedOf(dir string, r *link.Result) *cli.Finished {
-	return &cli.Finished{Line: lastLine(r), Done: doneOf(r), Next: [][]string{
-		{"eval", dir, "--run", r.Run},
-		{"predict", dir, "--run", r.Run, "--pairs", "pairs.csv", "--out", "scores.csv"}}}
+	return &cli.Finished{Line: lastLine(r), Done: doneOf(r), Next: Next(dir, r.Run)}
 }
 
 // done is the last line of --json.
@@ -58,4 +56,10 @@ func lastLine(r *link.Result) string {
 func hits(m *rank.Metrics) string {
 	return fmt.Sprintf("hits@1 %s @3 %s @10 %s", runs.Figure(m.Hits1, 3), runs.Figure(m.Hits3, 3),
 		runs.Figure(m.Hits10, 3))
+}
+
+// Next returns commands that use a run of links.
+func Next(dir, run string) [][]string {
+	return [][]string{{"eval", dir, "--run", run},
+		{"predict", dir, "--run", run, "--pairs", "pairs.csv", "--out", "scores.csv"}}
 }

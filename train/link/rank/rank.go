@@ -3,10 +3,12 @@ package rank
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"gdb/compute/backend"
 	"gdb/train/link/triples"
+	"gdb/train/setting"
 )
 
 const (
@@ -42,7 +44,8 @@ func DeviceBytes(dim, entities int, resident bool) int64 {
 var ErrNothing = errors.New("no edge to evaluate")
 
 // ErrNaN says that a score is not a number.
-var ErrNaN = errors.New("the score of an edge is not a number: the training diverged; lower --lr")
+var ErrNaN = fmt.Errorf("the score of an edge is not a number: %w; lower --lr",
+	setting.ErrDiverged)
 
 // Vectors gives access to the rows of entities, in blocks. Rows that are all in memory
 // form one block.
