@@ -25,6 +25,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb bench gen sbm --nodes 131072", "writes 65 MB"},
 	{"gdb ingest coauthor-cs", "of a public graph"},
 	{"gdb ingest shop/", "schema.txtar runs the like"},
+	{"gdb train cora.gdb --search", "search.txtar runs the like"},
 	{"gdb index shop.gdb", "index.txtar runs the like"},
 	{"gdb index STORE TYPE.COLUMN", "index.txtar runs the like"},
 	{"gdb train cs.gdb", "of a public graph"},
