@@ -14,11 +14,11 @@ const (
 	finalists = 3
 )
 
-// Rung is a part of a search: so many trials train until they have trained for Epochs in all.
+// Rung is a part of a search: its trials train until each has trained for Epochs in all.
 type Rung struct{ Trials, Epochs int }
 
 // Rungs returns the parts of a search of some trials, of which the last ones train for all epochs.
-// After the epochs of each rung there is an evaluation: every so many epochs.
+// Each part ends with an evaluation: every is how many epochs lie between two.
 func Rungs(trials, epochs, every int) []Rung {
 	rungs := []Rung{{Trials: trials, Epochs: epochs}}
 	for n := trials; n > finalists; {
@@ -57,8 +57,8 @@ type Outcome struct {
 
 // Trainer trains trials.
 type Trainer interface {
-	// Train trains a trial until it has trained for so many epochs, or ends earlier. An error ends
-	// the search; a trial that fails by its own settings is an outcome.
+	// Train trains a trial until it has trained for a number of epochs, or ends earlier. An
+	// error ends the search; a trial that fails by its own settings is an outcome.
 	Train(ctx context.Context, trial, epochs int) (Outcome, error)
 	// Better reports whether a value of the metric is better than another.
 	Better(a, b float64) bool
@@ -66,7 +66,8 @@ type Trainer interface {
 
 // Run trains trials by rungs and returns the outcome of each, the best first: those that trained
 // longer stand before others. told is called as a rung begins, and after each trial of it.
-func Run(ctx context.Context, rungs []Rung, t Trainer, told func(Rung, *Outcome)) ([]Outcome, error) {
+func Run(ctx context.Context, rungs []Rung, t Trainer,
+	told func(Rung, *Outcome)) ([]Outcome, error) {
 	all := make([]Outcome, rungs[0].Trials)
 	for i := range all {
 		all[i].Trial = i

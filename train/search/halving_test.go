@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 	if order != "[2 1 4 3 0]" || trained != "[0:3 1:3 2:3 3:3 4:3 1:9 2:9 4:9 1:27 2:27]" {
 		t.Errorf("order %s, trained %s", order, trained)
 	}
-	c = &curves{value: []float64{.1, .5, .4, .2, .3}, late: []float64{.9, .6, .7, .9, .9}, less: true}
+	c = &curves{value: c.value, late: c.late, less: true}
 	if order, trained = c.run(t, rungs); order != "[0 3 4 2 1]" {
 		t.Errorf("less is better: order %s, trained %s", order, trained)
 	}

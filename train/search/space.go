@@ -1,6 +1,7 @@
 package search
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -113,14 +114,14 @@ func (s Space) combinations() (n uint64, listed bool, err error) {
 			continue
 		}
 		if n *= uint64(len(d.Values)); n > mostCombinations {
-			return 0, false, fmt.Errorf("there are over 2^40 combinations of values: leave some out")
+			return 0, false, errors.New("there are over 2^40 combinations: leave values out")
 		}
 	}
 	return n, listed, nil
 }
 
-// Trials draws n trials: of listed values combinations in a random order, none twice while there are
-// others, and of each range a number of every n-th part of it, in a random order too. Where all
+// Trials draws n trials: of listed values combinations in a random order, none twice while there
+// are others, and of each range a number of every n-th part of it, in a random order too. Where all
 // values are listed and there are no more than n combinations, it returns each of them once.
 func (s Space) Trials(n int, seed uint64) ([]Trial, error) {
 	combos, listed, err := s.combinations()

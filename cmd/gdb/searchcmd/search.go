@@ -124,15 +124,15 @@ func (s *Search) begin(rungs []search.Rung) {
 	for _, d := range s.Space {
 		names = append(names, d.Name)
 	}
-	fmt.Fprintln(s.Err, message.Wrap(fmt.Sprintf("search %s: %d trials of %s; at most %d epochs in "+
-		"all, %d if every trial trained to the end", s.Name, len(s.Trials), strings.Join(names, ", "),
-		search.Cost(rungs), len(s.Trials)*s.Schedule.Epochs)))
+	fmt.Fprintln(s.Err, message.Wrap(fmt.Sprintf("search %s: %d trials of %s; at most %d epochs "+
+		"in all, %d if every trial trained to the end", s.Name, len(s.Trials),
+		strings.Join(names, ", "), search.Cost(rungs), len(s.Trials)*s.Schedule.Epochs)))
 }
 
 // Better compares by the metric of the runs.
 func (s *Search) Better(a, b float64) bool { return setting.Better(s.metric, a, b) }
 
-// Train trains a trial until it has trained for so many epochs.
+// Train trains a trial until it has trained for a number of epochs.
 func (s *Search) Train(ctx context.Context, trial, epochs int) (search.Outcome, error) {
 	name := s.runName(trial)
 	was, err := s.record(ctx, name)
@@ -171,8 +171,8 @@ func (s *Search) record(ctx context.Context, name string) (r kv.RunMeta, err err
 	return r, err
 }
 
-// train trains a trial, and stops it once it has trained for so many epochs: it writes a checkpoint
-// then, as a run does that is interrupted.
+// train trains a trial, and stops it once it has trained for a number of epochs: it writes a
+// checkpoint then, as a run does that is interrupted.
 func (s *Search) train(ctx context.Context, trial, epochs int, goesOn bool) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
@@ -204,7 +204,7 @@ func (s *Search) note(text string) {
 	}
 }
 
-// read finds what a run reached within so many epochs.
+// read finds what a run reached in its first epochs.
 func (s *Search) read(name string, epochs int, o *search.Outcome) error {
 	dir := runs.Open(s.Store, name)
 	if !dir.Exists() {
@@ -309,8 +309,7 @@ func (s *Search) end(ctx context.Context, all []search.Outcome) error {
 	s.printf("best: run %s, %s %s on val in epoch %d%s\n", name, r.Metric,
 		runs.Figure(best.Best, 4), best.BestEpoch, test)
 	if s.failed == nil && !s.Quiet {
-		fmt.Fprintf(s.Err, "%s; next:\n", message.Wrap("its settings: "+
-			s.Trials[best.Trial].String()))
+		fmt.Fprintln(s.Err, message.Wrap("its settings: "+s.Trials[best.Trial].String()+"; next:"))
 		for _, next := range s.Next(name) {
 			fmt.Fprintf(s.Err, "  %s\n", next)
 		}
