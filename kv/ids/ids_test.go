@@ -134,6 +134,7 @@ func TestIDs(t *testing.T) {
 					t.Errorf("Internal(%.20q): %v, want ErrNotFound with the id", ext, err)
 				}
 			}
+			manyAsOne(t, ids, append([]string{"missing", "b", long(99)}, exts...))
 			var nodes []kv.NodeID
 			for i := range exts {
 				nodes = append(nodes, kv.NodeID(len(exts)-1-i), kv.NodeID(i))
@@ -153,6 +154,22 @@ func TestIDs(t *testing.T) {
 				t.Errorf("External of a node too many: %v, want ErrNotFound", err)
 			}
 		})
+	}
+}
+
+// manyAsOne compares looking many ids up with looking up one by one.
+func manyAsOne(t interface {
+	Fatalf(format string, args ...any)
+}, d Dictionary, asked []string) {
+	ctx, got := context.Background(), make([]int64, len(asked))
+	if err := InternalMany(ctx, d, asked, got); err != nil {
+		t.Fatalf("InternalMany: %v", err)
+	}
+	for i, ext := range asked {
+		want, err := d.Internal(ctx, ext)
+		if err == nil && got[i] != int64(want) || err != nil && got[i] != None {
+			t.Fatalf("InternalMany of %.20q: %d, want %d, %v", ext, got[i], want, err)
+		}
 	}
 }
 
@@ -228,6 +245,18 @@ func TestForwardCollisions(t *testing.T) {
 			for _, e := range entries {
 				if id, err := f.lookupHash(t.Context(), e.hash, e.ext); err != nil || id != e.id {
 					t.Fatalf("lookup of %s: %d, %v, want %d", e.ext, id, err, e.id)
+				}
+			}
+			many, asked, got := []hashed{{0, 0}}, []string{"missing"}, make([]int64, 1001)
+			for i, e := range entries {
+				many, asked = append(many, hashed{e.hash, uint32(i + 1)}), append(asked, e.ext)
+			}
+			if err := f.lookupHashed(t.Context(), many, asked, got); err != nil || got[0] != None {
+				t.Fatalf("lookup of many: missing is %d, %v", got[0], err)
+			}
+			for i, e := range entries {
+				if got[i+1] != int64(e.id) {
+					t.Fatalf("lookup of many: %s is %d, want %d", e.ext, got[i+1], e.id)
 				}
 			}
 			if _, err := f.lookupHash(t.Context(), 0, "missing"); !errors.Is(err, kv.ErrNotFound) {
@@ -348,6 +377,7 @@ func TestIDsMatchMap(t *testing.T) {
 				t.Fatalf("Internal(%q) = %d, %v, want %d, %v", ext, id, err, want, ok)
 			}
 		}
+		manyAsOne(t, ids, append(asked, exts...))
 		if len(exts) > 0 {
 			nodes := rapid.SliceOf(rapid.Uint32Range(0, uint32(len(exts)-1))).Draw(t, "nodes")
 			var of []kv.NodeID

@@ -459,6 +459,8 @@ type pipeline struct {
 	src   source.Source
 	info  *source.Info
 	again Again // src, if it is a store that is written anew; else nil
+	into  Into  // the store that a level is made for; else nil
+	level *LevelNodes
 	opt   Options
 	codec stream.EdgeCodec
 	draw  *splits.EdgeDraw // of the edges' splits; nil for none

@@ -113,6 +113,8 @@ func (m *nodeMap) free() error {
 // permutation returns the order of n nodes, or nil if they keep that of their numbers.
 func (p *pipeline) permutation(n uint64) steps.Order {
 	switch {
+	case p.level != nil && p.level.Of != nil:
+		return p.level
 	case p.again != nil && p.again.Parts() != nil:
 		return p.again
 	case p.opt.Partitioner == "random":
@@ -227,15 +229,10 @@ func (p *pipeline) loadSet(ctx context.Context, runs []extsort.Run) (*steps.IDSe
 func (p *pipeline) numberAs(ctx context.Context, s *scanResult, out *idsResult) error {
 	out.Seed = s.HashSeed
 	var err error
-	switch s.Mode {
-	case idRows:
-		err = p.numberRows(ctx, s, out)
-	case idRanked:
-		err = p.numberRanked(ctx, s, out)
-	case idWide:
-		err = p.numberWide(ctx, s, out)
-	default:
-		err = p.numberText(ctx, s, out)
+	if p.into != nil {
+		err = p.enter(ctx, s, out)
+	} else {
+		err = p.numberAlone(ctx, s, out)
 	}
 	if err != nil {
 		return err
@@ -247,6 +244,21 @@ func (p *pipeline) numberAs(ctx context.Context, s *scanResult, out *idsResult) 
 	p.KeepFiles(out.Files...)
 	p.KeepRuns(out.Dict)
 	return nil
+}
+
+// numberAlone numbers the ids of a store of its own.
+func (p *pipeline) numberAlone(ctx context.Context, s *scanResult, out *idsResult) (err error) {
+	switch s.Mode {
+	case idRows:
+		err = p.numberRows(ctx, s, out)
+	case idRanked:
+		err = p.numberRanked(ctx, s, out)
+	case idWide:
+		err = p.numberWide(ctx, s, out)
+	default:
+		err = p.numberText(ctx, s, out)
+	}
+	return err
 }
 
 // errEmpty returns the error of a graph without nodes.
@@ -310,8 +322,12 @@ func (p *pipeline) integerDictionary(ctx context.Context, out *idsResult,
 // writeDictionary writes the dictionary of the ids that each gives in order of their numbers.
 func (p *pipeline) writeDictionary(ctx context.Context, out *idsResult, joins bool,
 	each func(add func(external []byte) error) error) error {
-	d, err := steps.NewDictionary(p.Work, steps.DictionaryOptions{Seed: out.Seed, Hash: p.hash,
-		Perm: p.permutation(out.Nodes), Types: p.info.NodeTypes, Integer: p.integers()})
+	opt := steps.DictionaryOptions{Seed: out.Seed, Hash: p.hash, Types: p.info.NodeTypes,
+		Integer: p.integers()}
+	if p.into == nil { // the new nodes of a level come in order
+		opt.Perm = p.permutation(out.Nodes)
+	}
+	d, err := steps.NewDictionary(p.Work, opt)
 	if err != nil {
 		return err
 	}
@@ -328,8 +344,28 @@ func (p *pipeline) writeDictionary(ctx context.Context, out *idsResult, joins bo
 
 // numberWide numbers integers by rank, by sorting.
 func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult) error {
+	each := p.eachWide(ctx, s)
+	top := uint64(0)
+	err := each(func(id uint64) error {
+		out.Nodes, top = out.Nodes+1, id
+		return nil
+	})
+	if err == nil {
+		err = p.writeWide(out, each)
+	}
+	if err != nil {
+		return err
+	}
+	out.Kind = kv.IDsDense
+	out.Dense = out.Nodes > 0 && top == out.Nodes-1
+	p.DropRuns(s.IDs)
+	return p.integerDictionary(ctx, out, each)
+}
+
+// eachWide returns what streams the distinct ids of sorted ones.
+func (p *pipeline) eachWide(ctx context.Context, s *scanResult) func(func(id uint64) error) error {
 	opt := p.Sorter("ids", 1, p.Memory.Merge)
-	each := func(fn func(id uint64) error) error {
+	return func(fn func(id uint64) error) error {
 		last, any := uint64(0), false
 		return extsort.Merge(ctx, opt, s.IDs, func(ids []uint64) error {
 			for _, id := range ids {
@@ -344,15 +380,11 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 			return nil
 		})
 	}
-	top, number := uint64(0), uint64(0)
-	err := each(func(id uint64) error {
-		out.Nodes, top = out.Nodes+1, id
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	perm := p.permutation(out.Nodes)
+}
+
+// writeWide writes the run of integer ids and their nodes that edges are joined with.
+func (p *pipeline) writeWide(out *idsResult, each func(func(id uint64) error) error) error {
+	perm, number := p.permutation(out.Nodes), uint64(0)
 	run, err := p.WriteRun("dict", func(w *extsort.RunWriter) error {
 		return each(func(id uint64) error {
 			node := number
@@ -363,13 +395,8 @@ func (p *pipeline) numberWide(ctx context.Context, s *scanResult, out *idsResult
 			return w.Add(extsort.Entry{Key: id, Aux: node})
 		})
 	})
-	if err != nil {
-		return err
-	}
-	out.Dict, out.Kind = []extsort.Run{run}, kv.IDsDense
-	out.Dense = out.Nodes > 0 && top == out.Nodes-1
-	p.DropRuns(s.IDs)
-	return p.integerDictionary(ctx, out, each)
+	out.Dict = []extsort.Run{run}
+	return err
 }
 
 // numberText numbers text ids in order of first appearance.

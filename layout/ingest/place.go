@@ -121,6 +121,9 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 	if p.again != nil {
 		inherit(m, p.again)
 	}
+	if p.into != nil {
+		m.Below, sets[kv.LevelNodes] = p.level.Below, p.level.Set
+	}
 	return m, nil
 }
 

@@ -7,17 +7,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
-	"gdb/layout/nodeids"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
 
@@ -153,10 +152,24 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 	if err != nil {
 		return err
 	}
-	known, err := all.IDs(ctx, 1<<20)
+	known, err := all.IDs(ctx, 0)
 	if err != nil {
 		return err
 	}
+	u := uint32(0)
+	find := &finder{known: known, most: findMost(all.Budget), fn: func(name string,
+		node int64) error {
+		u++
+		switch {
+		case node == ids.Deleted:
+			return errDeleted(name)
+		case node >= 0:
+			d.there = append(d.there, uint64(node)<<32|uint64(u-1))
+			return nil
+		}
+		d.fresh = append(d.fresh, u-1)
+		return checkNew(d.into.Meta(), name, uint64(len(d.fresh)-1), d.hasRow(u-1, lacks))
+	}}
 	var text []string
 	nodes := make([]layout.NodeID, 0, chunk)
 	for v := uint64(0); v < d.meta.Nodes; v += uint64(len(nodes)) {
@@ -167,20 +180,8 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 		if text, err = names.External(ctx, nodes, text[:0]); err != nil {
 			return err
 		}
-		for i, name := range text {
-			u := uint32(nodes[i])
-			to, err := known.Internal(ctx, name)
-			switch {
-			case err == nil:
-				d.there = append(d.there, uint64(to)<<32|uint64(u))
-			case errors.Is(err, nodeids.ErrDeleted):
-				return input.Usage("node %s was deleted: its id is not given again", name)
-			case errors.Is(err, kv.ErrNotFound):
-				if err := d.checkNew(name, u, lacks); err != nil {
-					return err
-				}
-				d.fresh = append(d.fresh, u)
-			default:
+		for _, name := range text {
+			if err := find.add(ctx, []byte(name)); err != nil {
 				return err
 			}
 		}
@@ -188,6 +189,9 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 		if err != nil {
 			return err
 		}
+	}
+	if err := find.flush(ctx); err != nil {
+		return err
 	}
 	slices.Sort(d.there)
 	for _, p := range d.there {
@@ -205,26 +209,6 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 // hasRow reports whether the sources have a row of features of a node.
 func (d *addition) hasRow(u uint32, lacks *roaring.Bitmap) bool {
 	return len(d.meta.Features) > 0 && !lacks.Contains(u)
-}
-
-// checkNew fails unless the store can take a node by its id.
-func (d *addition) checkNew(name string, u uint32, lacks *roaring.Bitmap) error {
-	m := d.into.Meta()
-	next := m.Nodes + uint64(len(d.fresh))
-	_, err := strconv.ParseUint(name, 10, 64)
-	switch {
-	case next >= layout.MaxNodes:
-		return input.Usage("a store has at most %d nodes", uint64(layout.MaxNodes))
-	case m.IDs.Kind == kv.IDsDense && name != strconv.FormatUint(next, 10):
-		return input.Usage("node %s: ids of this store are row numbers, 0 to %d; the next new "+
-			"node is %d", name, m.Nodes-1, next)
-	case m.IDs.Kind == kv.IDsInteger && err != nil:
-		return input.Usage("node %q: ids of this store are integers", name)
-	case len(m.Features) > 0 && !d.hasRow(u, lacks):
-		return input.Usage("node %s is new, and has no row of features: the store has %d for each "+
-			"node", name, m.Features[0].Dim)
-	}
-	return nil
 }
 
 // nodes returns the nodes of the level, by the numbers of the store.

@@ -236,8 +236,26 @@ type appending struct {
 
 // run makes the levels, moves them to their places and lists them in the catalog; a small commit it
 // writes to a file of its own instead.
-func (a *appending) run(ctx context.Context) (*Added, error) {
-	src, err := a.ingestSources(ctx)
+func (a *appending) run(ctx context.Context) (done *Added, err error) {
+	from, err := a.openSources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	fs, isLarge, err := a.scratch()
+	if err != nil {
+		return nil, err
+	}
+	if isLarge && a.isPlain(from.Info()) {
+		done, err := a.atOnce(ctx, from)
+		if !errors.Is(err, ingest.ErrNoLevel) {
+			return done, err
+		}
+		if err := removeAll(a.fs, a.path("level")); err != nil {
+			return nil, err
+		}
+	}
+	src, err := a.ingestSources(ctx, fs, from)
 	if err != nil {
 		return nil, err
 	}
@@ -253,11 +271,7 @@ func (a *appending) run(ctx context.Context) (*Added, error) {
 		return nil, err
 	}
 	defer add.close()
-	number := a.meta.Snapshot + 1
-	done := &Added{LevelMeta: kv.LevelMeta{Snapshot: number,
-		Created: time.Now().UTC().Truncate(time.Second),
-		Path:    fmt.Sprintf("%s/%d", layout.LevelsDir, number), Nodes: uint64(len(add.fresh)),
-		Source: src.Meta().Source}}
+	done = &Added{LevelMeta: a.newLevel(uint64(len(add.fresh)), src.Meta().Source)}
 	if small && (len(add.fresh) == 0 || !a.hasRows()) {
 		return done, a.hold(ctx, add, &done.LevelMeta)
 	}
@@ -268,6 +282,13 @@ func (a *appending) run(ctx context.Context) (*Added, error) {
 		a.meta = a.store.Meta()
 	}
 	return done, a.writeLevels(ctx, add, done)
+}
+
+// newLevel returns the record of the next level.
+func (a *appending) newLevel(nodes uint64, of kv.SourceMeta) kv.LevelMeta {
+	number := a.meta.Snapshot + 1
+	return kv.LevelMeta{Snapshot: number, Created: time.Now().UTC().Truncate(time.Second),
+		Path: fmt.Sprintf("%s/%d", layout.LevelsDir, number), Nodes: nodes, Source: of}
 }
 
 // writeLevels makes the levels of a commit: of edges and new nodes, and of rows that it replaces.
@@ -323,10 +344,19 @@ type commit struct {
 // hasRows reports whether each node of the store has rows of values.
 func (a *appending) hasRows() bool { return len(a.meta.Features) > 0 || a.meta.Labels != nil }
 
-// ingestSources makes a store of the sources alone.
-func (a *appending) ingestSources(ctx context.Context) (*layout.Store, error) {
+// openSources opens the sources, or the batch. The caller calls Close.
+func (a *appending) openSources(ctx context.Context) (source.Source, error) {
+	if a.batch != nil {
+		return a.batch, nil
+	}
+	opt := a.shaped()
+	return ingest.Open(ctx, a.fs, &opt)
+}
+
+// shaped returns the options of an ingest of the sources to a store of the same shape.
+func (a *appending) shaped() ingest.Options {
 	opt, m := a.opt, a.meta
-	opt.Out, opt.Undirected, opt.BlockBytes = a.path("read"), m.Undirected, m.BlockBytes
+	opt.Undirected, opt.BlockBytes = m.Undirected, m.BlockBytes
 	opt.Dedup, opt.KeepDuplicates = has(m, "dedup"), has(m, "keep-duplicates")
 	opt.KeepSelfLoops, opt.Partitioner, opt.Partitions = has(m, "keep-self-loops"), "", 0
 	if has(m, "normalize=row") {
@@ -334,33 +364,38 @@ func (a *appending) ingestSources(ctx context.Context) (*layout.Store, error) {
 	}
 	if len(m.Features) > 0 {
 		opt.FeatureDType = m.Features[0].DType
+	}
+	return opt
+}
+
+// ingestSources makes a store of the sources alone.
+func (a *appending) ingestSources(ctx context.Context, fs vfs.FS, src source.Source) (
+	*layout.Store, error) {
+	opt := a.shaped()
+	opt.Out = a.path("read")
+	if len(a.meta.Features) > 0 {
 		a.lacks = roaring.New()
 		opt.Lacks = a.lacks.Add
 	}
-	fs, err := a.scratch(&opt)
-	if err != nil {
-		return nil, err
-	}
-	if a.batch == nil {
-		_, err = ingest.Run(ctx, fs, opt)
-	} else {
-		_, err = ingest.RunSource(ctx, fs, a.batch, opt)
-	}
-	if err != nil {
+	if _, err := ingest.RunSource(ctx, fs, src, opt); err != nil {
 		return nil, err
 	}
 	return layout.Open(ctx, fs, opt.Out)
 }
 
-// scratch returns a file system to read the sources to.
-func (a *appending) scratch(opt *ingest.Options) (vfs.FS, error) {
+// scratch returns a file system to read the sources to, and whether they are large.
+func (a *appending) scratch() (fs vfs.FS, isLarge bool, err error) {
 	if a.batch == nil {
-		return newScratch(a.fs, a.path(), opt)
+		isLarge = !fitsMemory(a.fs, &a.opt)
+	} else {
+		edges, nodes := a.batch.Len()
+		isLarge = uint64(edges+nodes) > smallEdges
 	}
-	if edges, nodes := a.batch.Len(); edges+nodes > smallEdges {
-		return a.fs, nil
+	if isLarge {
+		return a.fs, true, nil
 	}
-	return inMemory(a.fs, a.path())
+	fs, err = inMemory(a.fs, a.path())
+	return fs, false, err
 }
 
 // leveled is what a level is written of.

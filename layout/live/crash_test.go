@@ -24,6 +24,11 @@ func crashActs(t *testing.T) map[string]func(fs vfs.FS) error {
 			_, err := Append(t.Context(), fs, "s", edges("more.csv"))
 			return err
 		},
+		"large append": func(fs vfs.FS) error {
+			defer largeAll()()
+			_, err := Append(t.Context(), fs, "s", edges("more.csv"))
+			return err
+		},
 		"delete nodes": func(fs vfs.FS) error {
 			_, err := Delete(t.Context(), fs, "s", Deletion{DeleteNodes: "nodes.txt"})
 			return err

@@ -103,7 +103,7 @@ func (d *deleting) run(ctx context.Context, del Deletion) error {
 	c := &layout.Commit{CommitHead: d.counts, Gone: d.gone}
 	c.Snapshot, c.Created, c.Nodes = d.meta.Snapshot+1, time.Now().UTC(), d.meta.Nodes
 	d.done.Snapshot = c.Snapshot
-	if d.nodes.IsEmpty() && d.gone.Len() <= smallEdges {
+	if d.nodes.IsEmpty() && uint64(d.gone.Len()) <= smallEdges {
 		if err := d.allowCommits(ctx); err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (d *deleting) readEdges(ctx context.Context, all *openfiles.Set) error {
 	opt := d.opt
 	opt.Out, opt.Undirected, opt.BlockBytes = d.path("read"), d.meta.Undirected, d.meta.BlockBytes
 	opt.KeepDuplicates, opt.KeepSelfLoops = true, true
-	fs, err := newScratch(d.fs, d.path(), &opt)
+	fs, _, err := d.scratch()
 	if err != nil {
 		return err
 	}
@@ -211,31 +211,35 @@ func (d *deleting) matchNodes(ctx context.Context, src *layout.Store, all *openf
 	if err != nil {
 		return nil, err
 	}
-	known, err := all.IDs(ctx, 1<<20)
+	known, err := all.IDs(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	to := make([]uint32, src.Meta().Nodes)
+	to := make([]uint32, 0, src.Meta().Nodes)
+	find := &finder{known: known, most: findMost(d.budget), fn: func(_ string, node int64) error {
+		if node < 0 { // it was deleted, or never there
+			node = absent
+		}
+		to = append(to, uint32(node))
+		return nil
+	}}
 	var some []layout.NodeID
 	var text []string
-	for v := 0; v < len(to); v += chunk {
+	for v := 0; v < cap(to); v += chunk {
 		some = some[:0]
-		for u := v; u < min(v+chunk, len(to)); u++ {
+		for u := v; u < min(v+chunk, cap(to)); u++ {
 			some = append(some, layout.NodeID(u))
 		}
 		if text, err = names.External(ctx, some, text[:0]); err != nil {
 			return nil, err
 		}
-		for i, name := range text {
-			u, err := known.Internal(ctx, name)
-			if to[v+i] = uint32(u); errors.Is(err, kv.ErrNotFound) {
-				to[v+i] = absent
-			} else if err != nil {
+		for _, name := range text {
+			if err := find.add(ctx, []byte(name)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return to, nil
+	return to, find.flush(ctx)
 }
 
 // edgesOfNodes adds patterns of all edges of the nodes that are deleted. Of a directed store

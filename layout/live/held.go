@@ -19,10 +19,11 @@ import (
 // together they have more than heldEdges edges, or are more than heldCommits: opening a store reads
 // them all.
 const (
-	smallEdges  = 1 << 14
 	heldEdges   = 1 << 18
 	heldCommits = 256
 )
+
+var smallEdges = uint64(1 << 14) // tests have fewer
 
 // isSmall reports whether what the sources have may be held: edges alone, and ids.
 func (a *appending) isSmall(m *kv.Meta) bool {

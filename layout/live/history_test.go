@@ -571,6 +571,16 @@ func fewLevels(t *testing.T, most int) {
 	t.Cleanup(func() { levelsMost = usual })
 }
 
+// allLarge has all commits be large ones during a test.
+func allLarge(t *testing.T) { t.Cleanup(largeAll()) }
+
+// largeAll has all commits be large ones until undo is called.
+func largeAll() (undo func()) {
+	edges, bytes := smallEdges, scratchMost
+	smallEdges, scratchMost = 0, 0
+	return func() { smallEdges, scratchMost = edges, bytes }
+}
+
 // TestHistories does random things to stores and to models of them in memory, and compares both
 // after each. GDB_TEST_HISTORIES sets how many histories, GDB_TEST_SEED the first seed.
 func TestHistories(t *testing.T) {
@@ -585,6 +595,9 @@ func TestHistories(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 2))
 			fewLevels(t, seed%3+1)
+			if seed%2 == 0 {
+				allLarge(t)
+			}
 			h := &trial{T: t, fs: vfs.NewMem(), r: r, m: newModel(r)}
 			h.ingest()
 			h.check()

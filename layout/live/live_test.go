@@ -129,6 +129,9 @@ func (h *history) ingest(t *testing.T, fs vfs.FS, p part, out string) {
 func TestAppend(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			if seed%2 == 0 {
+				allLarge(t)
+			}
 			r := rand.New(rand.NewPCG(seed, 1))
 			h, fs := newHistory(r), vfs.NewMem()
 			h.ingest(t, fs, h.parts[0], "live")

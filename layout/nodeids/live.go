@@ -124,6 +124,44 @@ func (d *live) Internal(ctx context.Context, external string) (kv.NodeID, error)
 	return 0, notFound(external)
 }
 
+// InternalMany asks one part after the other for the ids that those before lack.
+func (d *live) InternalMany(ctx context.Context, external []string, nodes []int64) error {
+	some, at := external, []uint32(nil) // at is the place of each of some; nil: their own
+	found := nodes
+	for i, part := range d.parts {
+		if len(some) == 0 {
+			break
+		}
+		if i > 0 {
+			found = make([]int64, len(some))
+		}
+		if err := ids.InternalMany(ctx, part, some, found); err != nil {
+			return err
+		}
+		var left []string
+		var leftAt []uint32
+		for k, v := range found {
+			place := uint32(k)
+			if at != nil {
+				place = at[k]
+			}
+			if v < 0 {
+				left, leftAt = append(left, some[k]), append(leftAt, place)
+				continue
+			}
+			v += int64(d.first(i))
+			if nodes[place] = v; d.deleted != nil && d.deleted.Contains(uint32(v)) {
+				nodes[place] = ids.Deleted
+			}
+		}
+		some, at = left, leftAt
+	}
+	for _, place := range at {
+		nodes[place] = ids.None
+	}
+	return nil
+}
+
 // External asks each part for its nodes.
 func (d *live) External(ctx context.Context, nodes []kv.NodeID, dst []string) ([]string, error) {
 	base := len(dst)
