@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -70,23 +69,23 @@ func (l *live) NewSession() Session {
 		held: mem.NewAccount(l.budget, "lists with levels")}
 }
 
-// liveSession takes, beside the session of the base, 8 bytes for each node of a frontier and 12 for
-// each position that Gather takes, and a copy of the lists that Lists returns.
+// liveSession takes, beside the session of the base, 24 bytes for each node of a frontier, 4 for
+// each position that Gather takes, 12 more for one that levels have, and a copy of the lists that
+// Lists returns.
 type liveSession struct {
 	l    *live
 	base Session
 	held mem.Account
 
 	lists  []uint32        // of the frontier: the list of each node in added, or none
+	spans  []listSpan      // which entries of added that is
 	inBase []layout.NodeID // the nodes of the frontier that the base has
 	deg    []uint32        // their degrees there
 	plain  bool            // the base has all lists of the frontier
 
-	// What is asked of the base: positions in its lists, and where they are in what is asked for.
-	off, pos, place []uint32
-	nbrs            []layout.NodeID
-	weights         []float32
-	types           []uint32
+	off, pos []uint32 // what is asked of the base, in the order of what is asked for
+	entries  []uint64 // what is asked of added
+	own      []uint32 // parallel to entries: which of all that is asked for it is, ascending
 
 	whole   listfile.Lists
 	merging columnMerge
@@ -94,21 +93,26 @@ type liveSession struct {
 
 func (s *liveSession) account() error {
 	w := &s.whole
-	return s.held.AtLeast(4*int64(cap(s.lists)+cap(s.inBase)+cap(s.deg)+cap(s.off)+cap(s.pos)+
-		cap(s.place)+cap(s.nbrs)+cap(s.weights)+cap(s.types)+cap(w.Nbrs)+cap(w.Weights)) +
-		8*int64(cap(w.Off)+cap(w.Times)) + 2*int64(cap(w.Types)) + s.merging.bytes())
+	words := cap(s.lists) + cap(s.inBase) + cap(s.deg) + cap(s.off) + cap(s.pos) + cap(s.own) +
+		cap(w.Nbrs) + cap(w.Weights)
+	return s.held.AtLeast(4*int64(words) + 8*int64(cap(w.Off)+cap(w.Times)+cap(s.entries)) +
+		16*int64(cap(s.spans)) + 2*int64(cap(w.Types)) + s.merging.bytes())
 }
 
 // find finds the lists of nodes.
 func (s *liveSession) find(nodes []layout.NodeID) error {
 	s.lists, s.inBase, s.plain = mem.Resize(s.lists, len(nodes)), s.inBase[:0], true
-	inBase := s.l.Reader.Nodes()
+	s.spans = mem.Resize(s.spans, len(nodes))
+	a, inBase := s.l.added, s.l.Reader.Nodes()
 	for i, v := range nodes {
 		if uint64(v) >= s.l.nodes {
 			return layout.OutOfRange(v, s.l.nodes)
 		}
-		s.lists[i] = s.l.added.list(v)
-		s.plain = s.plain && s.lists[i] == none
+		list := a.list(v)
+		if s.lists[i], s.spans[i] = list, (listSpan{}); list != none {
+			from, to := a.span(list)
+			s.spans[i], s.plain = listSpan{from, uint32(to - from)}, false
+		}
 		if uint64(v) < inBase {
 			s.inBase = append(s.inBase, v)
 		}
@@ -137,8 +141,7 @@ func (s *liveSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []
 			k++
 		}
 		if s.lists[i] != none {
-			from, to := s.l.added.span(s.lists[i])
-			sum += to - from - uint64(len(s.l.added.lostOf(s.lists[i])))
+			sum += uint64(s.spans[i].count) - uint64(len(s.l.added.lostOf(s.lists[i])))
 		}
 		if deg[i] = uint32(sum); sum>>32 != 0 {
 			return fmt.Errorf("layout: node %d has 2^32 neighbors or more", v)
@@ -147,29 +150,61 @@ func (s *liveSession) Degrees(ctx context.Context, nodes []layout.NodeID, deg []
 	return nil
 }
 
-// split finds where the positions that are asked for are: it calls hit with an entry of added for
-// the places of some, and collects the others for the base. It follows Degrees.
-func (s *liveSession) split(off, pos []uint32, hit func(place uint32, entry uint64)) {
-	a, k := s.l.added, 0
-	s.off, s.pos, s.place = append(s.off[:0], 0), s.pos[:0], s.place[:0]
+// split finds where the positions that are asked for are: it collects the entries of added, and
+// those for the base. It follows Degrees.
+func (s *liveSession) split(off, pos []uint32) {
+	a, n := s.l.added, int(off[len(s.lists)]-off[0])
+	s.off = append(s.off[:0], 0)
+	s.pos = mem.Resize(s.pos, n)
+	s.entries, s.own = s.entries[:0], s.own[:0]
+	k := 0 // positions for the base so far
 	for i, list := range s.lists {
-		for e := off[i]; e < off[i+1]; e++ {
-			x := pos[e]
-			if list != none {
-				entry, below, in := a.at(list, x)
-				if in {
-					hit(e, entry)
-					continue
-				}
-				x = kept(a.lostOf(list), x-below)
-			}
-			s.pos, s.place = append(s.pos, x), append(s.place, e)
-			k++
+		if list == none {
+			k += copy(s.pos[k:], pos[off[i]:off[i+1]])
+		} else {
+			k = s.splitList(i, k, off[i]-off[0], pos[off[i]:off[i+1]])
 		}
 		if list == none || list < a.inBase {
 			s.off = append(s.off, uint32(k))
 		}
 	}
+	s.pos = s.pos[:k]
+}
+
+// splitList is split of list i of the frontier, whose positions are those asked for from e on.
+// Positions for the base go to place k and on; it returns where the next goes.
+func (s *liveSession) splitList(i, k int, e uint32, pos []uint32) int {
+	a, of := s.l.added, s.spans[i]
+	places, lost := a.places[of.first:][:of.count], a.lostOf(s.lists[i])
+	for j, x := range pos {
+		below := lower(places, x)
+		if below < len(places) && places[below] == x {
+			s.entries = append(s.entries, of.first+uint64(below))
+			s.own = append(s.own, e+uint32(j))
+			continue
+		}
+		s.pos[k] = x - uint32(below)
+		if len(lost) > 0 {
+			s.pos[k] = kept(lost, s.pos[k])
+		}
+		k++
+	}
+	return k
+}
+
+// lower returns how many of ascending values are below x. Nothing in its loop is a branch that
+// depends on the values, so that searches in several lists overlap.
+func lower(values []uint32, x uint32) int {
+	at := 0
+	for n := len(values); n > 0; {
+		half := n / 2
+		next := at
+		if values[at+half] < x {
+			next = at + n - half
+		}
+		at, n = next, half
+	}
+	return at
 }
 
 // Gather writes entries by their positions in the union.
@@ -177,15 +212,23 @@ func (s *liveSession) Gather(ctx context.Context, off, pos []uint32, out []layou
 	if s.plain {
 		return s.base.Gather(ctx, off, pos, out)
 	}
-	s.split(off, pos, func(place uint32, entry uint64) { out[place] = s.l.added.nbrs[entry] })
-	s.nbrs = mem.Resize(s.nbrs, len(s.pos))
-	if err := s.base.Gather(ctx, s.off, s.pos, s.nbrs); err != nil {
+	s.split(off, pos)
+	out = out[off[0]:off[len(s.lists)]]
+	if err := s.base.Gather(ctx, s.off, s.pos, out); err != nil {
 		return err
 	}
-	for k, e := range s.place {
-		out[e] = s.nbrs[k]
-	}
+	spread(s, out, s.l.added.nbrs)
 	return s.account()
+}
+
+// spread moves what the base gave, which is at the front of out, to the places where it is asked
+// for, and takes the rest from values of added.
+func spread[T, V layout.NodeID | uint32 | uint16 | float32](s *liveSession, out []T, values []V) {
+	for k := len(s.own) - 1; k >= 0; k-- {
+		at := int(s.own[k])
+		copy(out[at+1:], out[at-k:len(out)-k-1])
+		out[at], out = T(values[s.entries[k]]), out[:at]
+	}
 }
 
 // GatherAttributes writes weights and types of entries by their positions in the union.
@@ -200,33 +243,22 @@ func (s *liveSession) GatherAttributes(ctx context.Context, off, pos []uint32,
 	case !to.place(off, pos):
 		return ctx.Err()
 	}
-	a, of := s.l.added, Attributes{}
-	s.split(off, pos, func(place uint32, entry uint64) {
-		if to.Weights != nil {
-			to.Weights[place] = a.weights[entry]
-		}
-		if to.Types != nil {
-			to.Types[place] = uint32(a.types[entry])
-		}
-	})
+	of := Attributes{}
+	s.split(off, pos)
 	if to.Weights != nil {
-		s.weights = mem.Resize(s.weights, len(s.pos))
-		of.Weights = s.weights
+		of.Weights = to.Weights[off[0]:off[len(s.lists)]]
 	}
 	if to.Types != nil {
-		s.types = mem.Resize(s.types, len(s.pos))
-		of.Types = s.types
+		of.Types = to.Types[off[0]:off[len(s.lists)]]
 	}
 	if err := r.GatherAttributes(ctx, s.off, s.pos, of); err != nil {
 		return err
 	}
-	for k, e := range s.place {
-		if to.Weights != nil {
-			to.Weights[e] = s.weights[k]
-		}
-		if to.Types != nil {
-			to.Types[e] = s.types[k]
-		}
+	if to.Weights != nil {
+		spread(s, of.Weights, s.l.added.weights)
+	}
+	if to.Types != nil {
+		spread(s, of.Types, s.l.added.types)
 	}
 	return s.account()
 }
@@ -285,16 +317,10 @@ func Unread(what string) error {
 // none stands for the list of a node that no level has one for.
 const none = ^uint32(0)
 
-// at finds position x of the union of a list with that of the base: an entry of the list, or how
-// many entries of the list are below it.
-func (a *added) at(list, x uint32) (entry uint64, below uint32, in bool) {
-	from, to := a.span(list)
-	places := a.places[from:to]
-	j := sort.Search(len(places), func(j int) bool { return places[j] >= x })
-	if j < len(places) && places[j] == x {
-		return from + uint64(j), 0, true
-	}
-	return 0, uint32(j), false
+// listSpan is a list of added: its first entry, and how many it has.
+type listSpan struct {
+	first uint64
+	count uint32
 }
 
 // appendUnion appends the union of entries from … to-1 of base, but for those that are gone, and of
