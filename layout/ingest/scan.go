@@ -94,6 +94,11 @@ func (p *pipeline) scan(ctx context.Context) (*scanResult, error) {
 
 func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 	return steps.Do(ctx, p.Work, "scan", func(ctx context.Context, out *scanResult) error {
+		if p.sorted() != nil { // edges are read when lists are written
+			*out = scanResult{Mode: idRows, HashSeed: p.hashSeed, Nodes: p.info.Nodes,
+				Read: p.info.Edges, EdgeTypes: p.info.EdgeTypes}
+			return nil
+		}
 		mode := idRanked
 		switch {
 		case p.info.RowIDs:
@@ -207,7 +212,7 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 	} else {
 		s.both = p.addsReverse()
 	}
-	if !p.addsReverse() {
+	if !p.addsReverse() && p.into == nil {
 		s.watch = stream.NewPairWatch()
 	}
 	if p.info.RowIDs && p.info.Nodes > 0 {

@@ -37,7 +37,8 @@ type topologyResult struct {
 	Places  []extsort.Run // of edges in lists, for the tables of edges: see tables.Places
 	// Tables are the tables of edges that carry their rows.
 	Tables  *tables.EdgeTables
-	Degrees []extsort.Run // the degree of each node that has one, if features are made of it
+	Degrees []extsort.Run     // the degree of each node that has one, if features are made of it
+	Pairs   stream.PairCounts // of edges that come sorted
 }
 
 // topology sorts the edges by destination and writes the in-lists.
@@ -62,6 +63,9 @@ func (p *pipeline) topology(ctx context.Context, s *scanResult, m *nodeMap) (*to
 		p.DropRuns(runs)
 		return t.write(ctx, runs)
 	})
+	if err == nil && p.sorted() != nil {
+		s.Pairs = r.Pairs
+	}
 	if err != nil || len(r.Sources) == 0 {
 		return r, err
 	}
@@ -153,7 +157,11 @@ func (t *listPass) write(ctx context.Context, runs []extsort.Run) (err error) {
 	for _, r := range runs {
 		t.total += r.Records
 	}
-	err = extsort.Merge(ctx, t.p.Sorter(t.dir.String(), t.width, t.p.Memory.Merge), runs, t.add)
+	if sorted := t.p.sorted(); sorted != nil {
+		err = t.stream(ctx, sorted)
+	} else {
+		err = extsort.Merge(ctx, t.p.Sorter(t.dir.String(), t.width, t.p.Memory.Merge), runs, t.add)
+	}
 	if err == nil {
 		err = t.dedup.flush()
 	}
@@ -201,6 +209,7 @@ func (t *listPass) openTally() (err error) {
 	t.tally.out, t.tally.typed = t.out, t.p.codec.Typed
 	t.tally.batch = make([]uint64, 0, scanBatchWords)
 	switch {
+	case t.p.opt.Both && t.p.sorted() != nil: // out-lists come sorted too
 	case t.p.opt.Both:
 		if t.tally.numbers, err = t.p.listsOf(t.p.firsts, t.m.nodes, layout.Out); err != nil {
 			return err

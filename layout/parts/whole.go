@@ -82,9 +82,6 @@ func (w *whole) openTable(ctx context.Context) (*edgetable.Table, error) {
 
 // addColumns sets the columns of a chunk of edges, the first of which has a row of the table.
 func addColumns(ctx context.Context, c *source.EdgeChunk, t *edgetable.Table, row uint64) error {
-	if t == nil {
-		return nil
-	}
 	if c.Columns == nil {
 		c.Columns = make([]columnfile.Values, len(t.Columns()))
 	}
@@ -101,27 +98,49 @@ func addColumns(ctx context.Context, c *source.EdgeChunk, t *edgetable.Table, ro
 	return nil
 }
 
+var _ ingest.Sorted = (*whole)(nil)
+
 // Edges streams the in-lists of all nodes, in the order of the file, which rows of their table have
 // too.
 func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) (err error) {
-	c := &source.EdgeChunk{Where: source.Where{File: w.files.Store.Dir(), Unit: "edge"}}
 	t, err := w.openTable(ctx)
 	if err != nil {
 		return err
 	}
-	if t != nil {
-		defer func() { err = errors.Join(err, t.Close()) }()
+	if t == nil {
+		return w.Lists(ctx, layout.In, fn)
 	}
+	defer func() { err = errors.Join(err, t.Close()) }()
 	row := uint64(0)
-	return topology.Scan(ctx, w.files.Store, w.files.Device, layout.In,
+	return w.Lists(ctx, layout.In, func(c *source.EdgeChunk) error {
+		if err := addColumns(ctx, c, t, row); err != nil {
+			return err
+		}
+		row += uint64(c.Len())
+		return fn(c)
+	})
+}
+
+// Lists streams the lists of all nodes of a direction, in the order of the file.
+func (w *whole) Lists(ctx context.Context, dir layout.Direction,
+	fn func(*source.EdgeChunk) error) error {
+	c := &source.EdgeChunk{Where: source.Where{File: w.files.Store.Dir(), Unit: "edge"}}
+	return topology.Scan(ctx, w.files.Store, w.files.Device, dir,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
-			c.SrcInt, c.DstInt, c.TypeInt = c.SrcInt[:0], c.DstInt[:0], c.TypeInt[:0]
+			nodes, nbrs := c.DstInt[:0], c.SrcInt[:0]
+			if dir == layout.Out {
+				nodes, nbrs = nbrs, nodes
+			}
 			for i := range len(l.Off) - 1 {
 				for _, u := range l.Nbrs[l.Off[i]:l.Off[i+1]] {
-					c.SrcInt = append(c.SrcInt, uint64(u))
-					c.DstInt = append(c.DstInt, uint64(first)+uint64(i))
+					nbrs = append(nbrs, uint64(u))
+					nodes = append(nodes, uint64(first)+uint64(i))
 				}
 			}
+			if c.DstInt, c.SrcInt = nodes, nbrs; dir == layout.Out {
+				c.DstInt, c.SrcInt = nbrs, nodes
+			}
+			c.TypeInt = c.TypeInt[:0]
 			for _, t := range l.Types {
 				c.TypeInt = append(c.TypeInt, uint32(t))
 			}
@@ -129,10 +148,6 @@ func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) (er
 			if len(c.SrcInt) == 0 {
 				return ctx.Err()
 			}
-			if err := addColumns(ctx, c, t, row); err != nil {
-				return err
-			}
-			row += uint64(c.Len())
 			return fn(c)
 		})
 }

@@ -267,6 +267,29 @@ func sortTies[R record](a, scratch []R, key int) {
 	}
 }
 
+// SortGroup sorts records of width words that are equal in the first, in place.
+func SortGroup(words []uint64, width int) {
+	switch width {
+	case 2:
+		sortGroup(shaped[[2]uint64](words))
+	case 3:
+		sortGroup(shaped[[3]uint64](words))
+	case 4:
+		sortGroup(shaped[[4]uint64](words))
+	case 5:
+		sortGroup(shaped[[5]uint64](words))
+	}
+}
+
+func sortGroup[R record](a []R) {
+	var zero R
+	var scratch []R
+	if len(a) > tiesMost {
+		scratch = make([]R, len(a))
+	}
+	sortTies(a, scratch, len(zero))
+}
+
 // sortWord sorts a by one word, keeping the order of those that are equal in it, and returns the
 // sorted records, which are in a or in scratch, and the other of the two.
 func sortWord[R record](a, scratch []R, word int) (sorted, other []R) {

@@ -1,0 +1,115 @@
+package ingest
+
+import (
+	"context"
+
+	"gdb/layout"
+	"gdb/layout/ingest/extsort"
+	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/stream"
+)
+
+// Sorted is a store that is written anew and gives its edges as lists have them, so that they need
+// not be sorted.
+type Sorted interface {
+	Again
+	// Lists calls fn with all edges in the order of the lists of a direction: by node, then by
+	// neighbor. Those of the same ends come in any order.
+	Lists(ctx context.Context, dir layout.Direction, fn func(*source.EdgeChunk) error) error
+}
+
+// sorted returns the source if its edges come sorted, else nil.
+func (p *pipeline) sorted() Sorted {
+	s, is := p.again.(Sorted)
+	if !is || s.Parts() != nil || p.info.Ranged || !p.info.RowIDs || p.codec.Split ||
+		p.codec.Numbered {
+		return nil
+	}
+	return s
+}
+
+// stream writes the lists of a source whose edges come sorted.
+func (t *listPass) stream(ctx context.Context, from Sorted) error {
+	_, isLevel := from.(belower)
+	var watch *stream.PairWatch
+	if t.dir == layout.In && !isLevel {
+		watch = stream.NewPairWatch()
+	}
+	g := &group{t: t, batch: make([]uint64, 0, scanBatchWords)}
+	t.total = t.p.info.Edges
+	err := from.Lists(ctx, t.dir, func(c *source.EdgeChunk) error {
+		if watch != nil {
+			watch.Observe(c.SrcInt, c.DstInt)
+		}
+		if err := g.add(c); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+	if watch != nil {
+		t.out.Pairs = watch.Counts()
+	}
+	if err == nil {
+		err = g.flush()
+	}
+	return err
+}
+
+// group collects records, and puts those of the same ends in the order that sorting gives.
+type group struct {
+	t     *listPass
+	batch []uint64
+	first int // of the records that have the ends of the last one
+}
+
+// add adds edges.
+func (g *group) add(c *source.EdgeChunk) error {
+	t, width := g.t, g.t.width
+	nodes, nbrs := c.DstInt, c.SrcInt
+	if t.dir == layout.Out {
+		nodes, nbrs = nbrs, nodes
+	}
+	var rec [extsort.WordsMax]uint64
+	for i, node := range nodes {
+		rec[0] = node<<32 | nbrs[i]
+		if width > 1 {
+			typ, weight, time := uint16(0), float32(0), int64(0)
+			if c.TypeInt != nil {
+				typ = uint16(c.TypeInt[i])
+			}
+			if c.Weight != nil {
+				weight = c.Weight[i]
+			}
+			if c.Time != nil {
+				time = c.Time[i]
+			}
+			t.dedup.codec.Pack(rec[1:], typ, weight, time, 0, 0)
+		}
+		if n := len(g.batch); n > 0 && g.batch[n-width] != rec[0] {
+			g.end()
+			if n+width > scanBatchWords {
+				if err := g.flush(); err != nil {
+					return err
+				}
+			}
+		}
+		g.batch = append(g.batch, rec[:width]...)
+	}
+	return nil
+}
+
+// end sorts the records of the same ends.
+func (g *group) end() {
+	if g.t.width > 1 && len(g.batch)-g.first > g.t.width {
+		extsort.SortGroup(g.batch[g.first:], g.t.width)
+	}
+	g.first = len(g.batch)
+}
+
+// flush hands the records on.
+func (g *group) flush() error {
+	g.end()
+	err := g.t.add(g.batch)
+	g.batch, g.first = g.batch[:0], 0
+	return err
+}
