@@ -107,16 +107,25 @@ func (m *merging) closeFiles(err *error) {
 	}
 }
 
-// unitedBytes is what an entry of merged levels takes in memory: its ends, type, weight and time.
-const unitedBytes = 8 + 2 + 4 + 8
+// unitedBytes is what an edge that a level takes away needs in memory while levels are merged: its
+// ends, type and time, and its place in a map.
+const unitedBytes = 8 + 2 + 8 + 80
 
-// fits reports whether the entries of levels fit in memory, with what it takes to write them out.
+// streamBytes is what reading a level takes in memory, at most.
+const streamBytes = 12 << 20
+
+// fits reports whether levels can be merged in memory: the numbers of their nodes, what reads them,
+// and the edges that they take away.
 func (m *merging) fits(levels []*layout.Level) bool {
-	n := int64(0)
+	n := 2 * int64(m.store.Meta().Nodes)
 	for _, l := range levels {
-		n += int64(l.Meta().Edges)
+		of := l.Meta()
+		if l.Of.Gone {
+			n += int64(of.Edges) * unitedBytes
+		}
+		n += 12*int64(of.Nodes) + min(streamBytes, 3*l.Of.Bytes)
 	}
-	return n*unitedBytes+2*int64(m.store.Meta().Nodes) <= m.opt.Memory/2
+	return n <= m.opt.Memory/2
 }
 
 // done notes that levels were merged to others.
@@ -134,9 +143,9 @@ func (m *merging) path(what string) string {
 
 // addition describes a level of some old nodes and of the nodes from first to end-1, which takes
 // its ids and rows from the store.
-func (m *merging) addition(old []uint32, first, end uint64, edges *layout.Edges) *addition {
+func (m *merging) addition(old []uint32, first, end, edges uint64) *addition {
 	of := *m.store.Meta()
-	of.Edges = uint64(edges.Len())
+	of.Edges = edges
 	d := &addition{files: m.open(), meta: &of, into: m.store, old: old, first: first,
 		where: "levels of " + m.store.Dir()}
 	for v := first; v < end; v++ {
@@ -155,7 +164,7 @@ func (m *merging) rows(ctx context.Context, rows string, levels []*layout.Level)
 		}
 		all.Or(set)
 	}
-	d := m.addition(nil, 0, 0, &layout.Edges{})
+	d := m.addition(nil, 0, 0, 0)
 	d.fresh = all.ToArray()
 	last := levels[len(levels)-1].Of
 	r := &replacing{addition: d, of: all, rows: rows}
@@ -175,35 +184,49 @@ func (m *merging) rows(ctx context.Context, rows string, levels []*layout.Level)
 // and new nodes.
 func (m *merging) lists(ctx context.Context, levels []*layout.Level) error {
 	last, first := levels[len(levels)-1], levels[0].First
-	u, err := unite(ctx, m.dev, levels)
+	u, of, err := unite(ctx, m.dev, levels)
 	if err != nil {
 		return err
 	}
 	old := u.nodes.Clone()
 	old.RemoveRange(first, 1<<32)
+	level := kv.LevelMeta{Snapshot: last.Of.Snapshot, Created: last.Of.Created,
+		Source: last.Of.Source}
 	var made []kv.LevelMeta
-	write := func(level kv.LevelMeta, d *addition, edges *layout.Edges) error {
-		level.Snapshot, level.Created = last.Of.Snapshot, last.Of.Created
-		level.Source = last.Of.Source
-		err := m.write(ctx, &listed{addition: d, edges: edges}, &level, m.opt,
-			m.budget.Used()+u.bytes())
-		made = append(made, level)
-		return err
-	}
 	if u.gone.Len() > 0 {
-		d := m.addition(old.ToArray(), first, first, &u.gone)
-		level := kv.LevelMeta{Gone: true, Removed: u.removed, Path: m.path("-gone")}
-		if err := write(level, d, &u.gone); err != nil {
-			return err
-		}
-	}
-	end := last.First + last.Of.Nodes
-	if u.added.Len() > 0 || end > first {
-		d := m.addition(old.ToArray(), first, end, &u.added)
-		err := write(kv.LevelMeta{Nodes: end - first, Path: m.path("")}, d, &u.added)
+		level := level
+		level.Gone, level.Path = true, m.path("-gone")
+		d := m.addition(old.ToArray(), first, first, uint64(u.gone.Len()))
+		err := m.write(ctx, &listed{addition: d, edges: &u.gone}, &level, m.opt,
+			m.budget.Used()+u.bytes())
 		if err != nil {
 			return err
 		}
+		made = append(made, level)
+	}
+	end, edges := last.First+last.Of.Nodes, uint64(0)
+	all := &united{dev: m.dev, union: u}
+	for i, l := range levels {
+		if !l.Of.Gone {
+			edges += l.Of.Edges
+		}
+		u.held += 12 * int64(len(of[i]))
+	}
+	if edges > 0 || end > first {
+		all.addition = m.addition(old.ToArray(), first, end, edges)
+		for i, l := range levels {
+			if !l.Of.Gone {
+				all.add(l, i, of[i])
+			}
+		}
+		level.Nodes, level.Path = end-first, m.path("")
+		if err := m.write(ctx, all, &level, m.opt, m.budget.Used()+u.bytes()); err != nil {
+			return err
+		}
+		made = append(made, level)
+	}
+	if u.gone.Len() > 0 {
+		made[0].Removed = u.removed
 	}
 	m.done(levels, made)
 	return nil
@@ -211,45 +234,41 @@ func (m *merging) lists(ctx context.Context, levels []*layout.Level) error {
 
 // union is what levels of lists have together.
 type union struct {
-	nodes       *roaring.Bitmap
-	gone, added layout.Edges
-	removed     uint64                 // entries before the levels that gone takes away
-	last        map[layout.EdgeKey]int // the last of the levels that takes an edge away
+	nodes   *roaring.Bitmap
+	gone    layout.Edges
+	removed uint64                 // entries before the levels that gone takes away
+	last    map[layout.EdgeKey]int // the last of the levels that takes an edge away
+	held    int64                  // bytes of the numbers of nodes
 }
 
 // bytes returns the memory that it takes, but for the set of nodes.
-func (u *union) bytes() (n int64) {
-	for _, e := range []*layout.Edges{&u.gone, &u.added} {
-		n += 8*int64(cap(e.Src)) + 2*int64(cap(e.Types)) + 4*int64(cap(e.Weights)) +
-			8*int64(cap(e.Times))
-	}
-	return n + 80*int64(len(u.last))
+func (u *union) bytes() int64 {
+	return u.held + 18*int64(cap(u.gone.Src)) + 80*int64(len(u.last))
 }
 
-// unite reads levels, first those that take edges away.
-func unite(ctx context.Context, dev blockdev.Device, levels []*layout.Level) (*union, error) {
-	u := &union{nodes: roaring.New(), last: map[layout.EdgeKey]int{}}
-	for _, isGone := range []bool{true, false} {
-		for i, l := range levels {
-			if l.Of.Gone != isGone {
-				continue
-			}
-			set, err := l.Nodes(ctx)
-			if err != nil {
-				return nil, err
-			}
-			u.nodes.Or(set)
-			take := func(e *layout.Edges) { u.add(i, e) }
-			if isGone {
-				u.removed += l.Of.Removed
-				take = func(e *layout.Edges) { u.takeAway(i, e, levels[0].First) }
-			}
-			if err := eachEdge(ctx, l.Store, dev, set.ToArray(), take); err != nil {
-				return nil, err
-			}
+// unite finds the nodes of levels, of each and of all, and reads those levels that take edges away.
+func unite(ctx context.Context, dev blockdev.Device, levels []*layout.Level) (u *union,
+	of [][]uint32, err error) {
+	u = &union{nodes: roaring.New(), last: map[layout.EdgeKey]int{}}
+	for i, l := range levels {
+		set, err := l.Nodes(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		u.nodes.Or(set)
+		of = append(of, set.ToArray())
+		if !l.Of.Gone {
+			continue
+		}
+		u.removed += l.Of.Removed
+		err = eachEdge(ctx, l.Store, dev, of[i], func(e *layout.Edges) {
+			u.takeAway(i, e, levels[0].First)
+		})
+		if err != nil {
+			return nil, nil, err
 		}
 	}
-	return u, nil
+	return u, of, nil
 }
 
 // takeAway notes edges that level number at takes away. Nodes from first on have no edges before
@@ -261,19 +280,6 @@ func (u *union) takeAway(at int, e *layout.Edges, first uint64) {
 			u.gone.Append(e, k)
 		}
 		u.last[key] = at
-	}
-}
-
-// add adds edges of level number at that no later one takes away.
-func (u *union) add(at int, e *layout.Edges) {
-	for k := range e.Src {
-		if len(u.last) > 0 {
-			if by, is := u.last[e.Key(k)]; is && by > at {
-				u.removed--
-				continue
-			}
-		}
-		u.added.Append(e, k)
 	}
 }
 
