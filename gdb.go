@@ -43,6 +43,9 @@ type Options struct {
 	// Vectors opens what runs have learned, for the statements NEAREST and SCORE:
 	// graph.VectorsBy(vectors.Open). Without it these are errors, and the program links no kernels.
 	Vectors graph.OpenVectors
+	// Nearest opens vectors with their indexes, for NEAREST: graph.NearestBy(nearest.Open). Without
+	// it the vectors of all nodes are compared.
+	Nearest graph.OpenNearest
 	// Predict predicts with runs, for the procedure gdb.predict: train.PredictNodes. Without it
 	// that is an error.
 	Predict graph.Predict
@@ -112,7 +115,7 @@ func OpenOn(ctx context.Context, st *layout.Store, dev blockdev.Device, opt Opti
 	}
 	db := &DB{store: st, dev: dev, budget: opt.Budget}
 	db.engine = query.NewEngine(st, dev, db.budget, querySeed)
-	db.engine.Learned(opt.Vectors, opt.Predict)
+	db.engine.Learned(opt.Vectors, opt.Nearest, opt.Predict)
 	if err := db.openFiles(ctx, opt.Memory); err != nil {
 		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", st.Path(), err), db.Close())
 	}

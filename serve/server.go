@@ -27,6 +27,7 @@ import (
 	"gdb/serve/protocol"
 	"gdb/shell/graph"
 	"gdb/train"
+	"gdb/train/nearest"
 	"gdb/train/runs/vectors"
 
 	"golang.org/x/sys/unix"
@@ -282,7 +283,8 @@ func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 		return s.mu.db, nil
 	}
 	db, err := gdb.OpenOn(ctx, s.opt.Store, s.opt.Device, gdb.Options{Memory: s.lookup.Limit(),
-		Budget: s.lookup, Vectors: graph.VectorsBy(vectors.Open), Predict: train.PredictNodes})
+		Budget: s.lookup, Vectors: graph.VectorsBy(vectors.Open),
+		Nearest: graph.NearestBy(nearest.Open), Predict: train.PredictNodes})
 	s.settle(func() { s.mu.db = db })
 	return db, err
 }

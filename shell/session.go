@@ -55,6 +55,8 @@ type Options struct {
 	// Vectors opens what runs have learned, for NEAREST and SCORE. If it is nil, these statements
 	// are errors.
 	Vectors graph.OpenVectors
+	// Nearest opens vectors with their indexes, for NEAREST; nil compares with all.
+	Nearest graph.OpenNearest
 	// Predict predicts with runs, for gdb.predict; nil makes that an error.
 	Predict graph.Predict
 	// Terminal is used for editing if statements come from In; if it is nil, the terminal's own
@@ -138,7 +140,7 @@ type session struct {
 // graph opens a store for the statements of the session.
 func (o *Options) graph(st *layout.Store) *graph.Graph {
 	g := graph.ForProcess(st, o.Dev, o.Memory)
-	g.OpenVectors, g.Predict = o.Vectors, o.Predict
+	g.OpenVectors, g.OpenNearest, g.Predict = o.Vectors, o.Nearest, o.Predict
 	return g
 }
 

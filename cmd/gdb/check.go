@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -8,7 +9,9 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/kv"
+	"gdb/layout"
 	"gdb/layout/inspect"
+	"gdb/train/nearest"
 
 	"github.com/spf13/cobra"
 )
@@ -20,8 +23,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Use: "check STORE", Short: "Verify a store; exit 3 when it is damaged",
 		Args: cli.ExactArgs(1),
 		Long: `Verify every checksum of the graph: catalog, topology, features, labels and
-ids. What runs and caches keep in runs/ and prep/ is verified whenever it is
-read, and is only mentioned.`,
+ids, and with --full of indexes of vectors. What runs and caches keep in runs/
+and prep/ is verified whenever it is read, and is only mentioned.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			st, err := a.Open(cmd.Context(), args[0])
 			if err != nil {
@@ -39,6 +42,9 @@ read, and is only mentioned.`,
 			if report == nil {
 				return fmt.Errorf("check: %w", err)
 			}
+			if opt.Full && err == nil {
+				err = checkIndexes(cmd.Context(), st, dev, report)
+			}
 			found := a.printReport(args[0], report, err == nil, asJSON)
 			if err != nil {
 				a.printError(fmt.Errorf("check: %w", err))
@@ -51,6 +57,14 @@ read, and is only mentioned.`,
 		"also check order, degrees, counts, id ranges, and that nothing else is there")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// checkIndexes reads the indexes of vectors, and adds what it finds to a report.
+func checkIndexes(ctx context.Context, st *layout.Store, dev blockdev.Device,
+	r *inspect.CheckReport) error {
+	found, files, bytes, err := nearest.Check(ctx, st, dev)
+	r.Findings, r.Files, r.Bytes = append(r.Findings, found...), r.Files+files, r.Bytes+bytes
+	return err
 }
 
 // printReport prints what a check found; whole says that it could look into all files.

@@ -17,6 +17,7 @@ import (
 	"gdb/layout/partitioner"
 	"gdb/shell/graph"
 	"gdb/shell/result"
+	"gdb/train/ivf"
 	"gdb/train/model"
 	"gdb/train/setting"
 
@@ -131,7 +132,8 @@ func (a *app) flagCompleters() map[string]cli.CompleteFunc {
 		"ingest split":        cli.CompleteWordsOrFiles("random="),
 		"ingest features":     cli.CompleteWordsOrFiles(source.MadeNames...),
 		"ingest edges":        cli.CompleteFiles(),
-		"ingest nodes":        cli.CompleteFiles(), "ingest labels": cli.CompleteFiles(),
+		"index features":      cli.CompleteNone, "bench nearest features": cli.CompleteNone,
+		"ingest nodes": cli.CompleteFiles(), "ingest labels": cli.CompleteFiles(),
 		"store": cli.CompleteDirectories, "dir": cli.CompleteDirectories,
 		"out":         cli.CompleteDirectories,
 		"tensorboard": cli.CompleteDirectories, "plot": cli.CompleteDirectories,
@@ -160,7 +162,7 @@ func flagWords() map[string][]string {
 		"bench sample compress": benches.CompressWords, "ingest format": source.Formats(),
 		"ingest direction": cli.Directions, "ingest header": table.Headers,
 		"ingest merge": stream.MergeNames, "ingest partitioner": ingest.Partitioners,
-		"order partitioner":    partitioner.Words(),
+		"order partitioner": partitioner.Words(), "index by": ivf.Closenesses(),
 		"ingest feature-dtype": ingest.FeatureDTypes, "ingest normalize": ingest.Normalizes,
 		"ingest missing-nodes": ingest.MissingNodes,
 		"ingest fill":          {"mean", "zero", "mean,indicator"}}

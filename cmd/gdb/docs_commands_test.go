@@ -63,6 +63,8 @@ var notRun = []struct{ begins, why string }{
 	{"gdb bench sample --", "samples a graph of 64 million edges for minutes"},
 	{"gdb bench ingest --", "gigabytes"},
 	{"gdb bench gather --store big.gdb", "of a graph of bench gen rmat"},
+	{"gdb bench nearest --exact", "of an index of gigabytes"},
+	{"gdb index STORE vectors", "index.txtar runs the like"},
 	{"gdb bench partition --store dblp.gdb", "of a public graph"},
 	{"gdb order papers.gdb", "order.txtar runs the like"},
 	{"gdb ingest --partitioner gap", "names flags, and leaves source and store out"},

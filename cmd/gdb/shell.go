@@ -18,6 +18,7 @@ import (
 	"gdb/shell/lang"
 	"gdb/shell/result"
 	"gdb/train"
+	"gdb/train/nearest"
 	"gdb/train/runs/vectors"
 
 	"github.com/spf13/cobra"
@@ -70,7 +71,8 @@ func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err erro
 		InTTY: a.InTTY, OutTTY: a.OutTTY, ErrTTY: a.ErrTTY, Mode: flags.mode,
 		OutColor: a.colored(a.OutTTY), ErrColor: a.colored(a.ErrTTY), Width: a.width,
 		KeepGoing: flags.keepGoing, Memory: a.Memory, Seed: a.Seed, Quiet: a.Quiet,
-		Vectors: graph.VectorsBy(vectors.Open), Predict: train.PredictNodes}
+		Vectors: graph.VectorsBy(vectors.Open), Nearest: graph.NearestBy(nearest.Open),
+		Predict: train.PredictNodes}
 	if err := shell.CheckMode(flags.mode); err != nil {
 		return cli.Usage(err)
 	}

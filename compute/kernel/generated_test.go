@@ -21,7 +21,7 @@ func TestGenerated(t *testing.T) {
 	}
 	directive := regexp.MustCompile(`(?m)^//go:generate go run -tags avogen \.+/gen (\w+)$`)
 	for pkg, source := range map[string]string{"kernel": "kernel.go", "bf16": "bf16/bf16.go",
-		"amx": "amx/amx.go"} {
+		"amx": "amx/amx.go", "pq": "pq/pq.go"} {
 		text, err := os.ReadFile(source)
 		if err != nil {
 			t.Fatal(err)

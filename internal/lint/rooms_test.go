@@ -25,7 +25,7 @@ var largeRooms = map[string]int{
 	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
 	"train":                6500, // the loop of a run, what it reports, what it predicts, and why
 	"compute/kernel":       4800, // the CPU's kernels, one table
-	"compute/kernel/gen":   4400, // their assembly, generated
+	"compute/kernel/gen":   4550, // their assembly, generated, a file a family
 	"train/link":           4400, // the loop of link prediction
 	"shell/cypher/engine":  5600, // a pattern from its plan to its rows
 	"compute/program":      6000, // operations with their references, and the passes over them
@@ -162,6 +162,7 @@ var rooms = map[string][]string{
 		"compute/kernel/gen",
 		"compute/kernel/amx",
 		"compute/kernel/bf16",
+		"compute/kernel/pq",
 		"compute/decoder",
 		"compute/backend",
 		"compute/backend/cuda",
@@ -185,7 +186,9 @@ var rooms = map[string][]string{
 		"train/embedding",
 		"train/history",
 		"train/link/entities",
+		"train/ivf",
 		"train/runs/vectors",
+		"train/nearest",
 		"train/link/encode",
 		"train/link/paged",
 		"train/exact",

@@ -16,13 +16,18 @@ type nearestIn struct {
 	ID  id     `json:"id" jsonschema:"the node"`
 	Top int    `json:"top,omitempty" jsonschema:"how many; else 10"`
 	By  string `json:"by,omitempty" jsonschema:"cosine, dot or euclid; else what fits the run"`
+
+	Features string `json:"features,omitempty" jsonschema:"compare rows of these features instead"`
+	Type     string `json:"type,omitempty" jsonschema:"only nodes of this type"`
+	Split    string `json:"split,omitempty" jsonschema:"only nodes of this split"`
+	Exact    bool   `json:"exact,omitempty" jsonschema:"compare with all, without an index"`
 }
 
 func nearestEndpoint() *endpoint {
 	return typed(endpoint{method: http.MethodPost, path: "/nearest", name: "nearest", atOnce: 2,
-		about: "Find the nodes whose learned vectors are closest to that of a node.",
+		about: "Find the nodes whose learned vectors, or features, are closest to those of a node.",
 	}, func(ctx context.Context, r *request, in *nearestIn) (*table, error) {
-		run, err := r.linkRun(in.Run)
+		which, err := in.vectors(r)
 		if err != nil {
 			return nil, err
 		}
@@ -41,6 +46,30 @@ func nearestEndpoint() *endpoint {
 			}
 			text += " BY " + in.By
 		}
-		return r.statement(ctx, text+" RUN "+lang.Literal(run.name), nil)
+		if in.Type != "" {
+			text += " TYPE " + lang.Literal(in.Type)
+		}
+		if in.Split != "" {
+			text += " AMONG SPLIT " + lang.Literal(in.Split)
+		}
+		if in.Exact {
+			text += " EXACT"
+		}
+		return r.statement(ctx, text+which, nil)
 	})
+}
+
+// vectors returns the clause that says which vectors are compared.
+func (in *nearestIn) vectors(r *request) (string, error) {
+	if in.Features != "" && in.Run != "" {
+		return "", wrong("features", "a run is named too", "name one of them")
+	}
+	if in.Features != "" {
+		return " FEATURES " + lang.Literal(in.Features), nil
+	}
+	run, err := r.linkRun(in.Run)
+	if err != nil {
+		return "", err
+	}
+	return " RUN " + lang.Literal(run.name), nil
 }

@@ -15,7 +15,9 @@ import (
 	"gdb/blockdev"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/shell/graph"
 	"gdb/train"
+	"gdb/train/nearest"
 	"gdb/train/runs"
 )
 
@@ -72,7 +74,8 @@ func Open(ctx context.Context, opt Options) (s *Service, err error) {
 		return s, err
 	}
 	s.db, err = gdb.OpenOn(ctx, opt.Store, opt.Device, gdb.Options{Memory: parts.lookups,
-		Budget: s.lookups, Vectors: s.vectorsOf, Predict: s.predictNodes})
+		Budget: s.lookups, Vectors: s.vectorsOf,
+		Nearest: graph.NearestBy(nearest.Open), Predict: s.predictNodes})
 	s.metrics = newMetrics(s)
 	s.turns = map[string]chan struct{}{}
 	for _, e := range endpoints {

@@ -19,6 +19,7 @@ import (
 	"gdb/layout/openfiles"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
+	"gdb/train/link/triples"
 )
 
 // Graph is a store as statements read it, with its open files and the counters and settings of a
@@ -33,9 +34,15 @@ type Graph struct {
 	Indexes *nodeindex.Set
 	// OpenVectors opens what runs have learned; nil in a program that has no NEAREST and SCORE.
 	OpenVectors OpenVectors
+	// OpenNearest opens vectors with their indexes; nil in a program that has no NEAREST.
+	OpenNearest OpenNearest
 	// Predict predicts with runs; nil in a program that has no gdb.predict.
 	Predict Predict
 
+	nearest struct {
+		sync.Mutex
+		open map[triples.VectorsOf]*keptNearest
+	}
 	mu struct {
 		sync.Mutex
 		base      map[layout.Direction]topology.Stats // the counters at the last RESET STATS
@@ -73,14 +80,16 @@ func ForProcess(st *layout.Store, dev blockdev.Device, memory int64) *Graph {
 // counts caches, sets of nodes and results.
 func New(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *Graph {
 	meter := newMeter(dev, st.Path()+"/")
-	return &Graph{Store: st, Budget: budget, Dev: meter, Files: openfiles.New(st, meter, budget),
+	g := &Graph{Store: st, Budget: budget, Dev: meter, Files: openfiles.New(st, meter, budget),
 		Kept: newKept(budget), Indexes: nodeindex.NewSet(st)}
+	g.nearest.open = map[triples.VectorsOf]*keptNearest{}
+	return g
 }
 
 // Close closes the files.
 func (g *Graph) Close() error {
 	g.Kept.Close()
-	return errors.Join(g.Indexes.Close(), g.Files.Close())
+	return errors.Join(g.closeNearest(), g.Indexes.Close(), g.Files.Close())
 }
 
 // Meta returns the metadata of the store.

@@ -39,10 +39,11 @@ func NewEngine(st *layout.Store, dev blockdev.Device, budget *mem.Budget, seed u
 }
 
 // Learned sets how statements use what runs have learned: NEAREST and SCORE open vectors, and
-// gdb.predict predicts. It is called before the first statement. Either may be nil, which makes
-// what wants it an error.
-func (e *Engine) Learned(open graph.OpenVectors, predict graph.Predict) {
-	e.graph.OpenVectors, e.graph.Predict = open, predict
+// gdb.predict predicts. It is called before the first statement. Each may be nil, which makes
+// what wants it an error; without nearest, NEAREST uses no index.
+func (e *Engine) Learned(open graph.OpenVectors, nearest graph.OpenNearest,
+	predict graph.Predict) {
+	e.graph.OpenVectors, e.graph.OpenNearest, e.graph.Predict = open, nearest, predict
 }
 
 // Files returns the open files of the store, which statements share with the program.

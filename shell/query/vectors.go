@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,51 +91,6 @@ func linkRun(ctx context.Context, x *exec.Execution, name string) (string, error
 		err = errors.New("no run has learned vectors that score edges: train one with --task link")
 	}
 	return run, err
-}
-
-// nearest runs NEAREST.
-type nearest struct {
-	x     *exec.Execution
-	node  *exec.Find
-	scan  scan
-	names exec.Names
-}
-
-func planNearest(x *exec.Execution) (*exec.Plan, error) {
-	n := &nearest{x: x}
-	err := checkVectors(x)
-	if err != nil {
-		return nil, err
-	}
-	if n.node, err = x.Find("nodes", x.Operand.Nodes); err != nil {
-		return nil, err
-	}
-	n.scan = newScan(x, "vectors of all nodes", float64(x.IntOr("TOP", topDefault)),
-		n.node.Operator)
-	n.names = x.Names(n.scan.Operator)
-	return &exec.Plan{Root: n.names.Operator, Run: n.run}, nil
-}
-
-// run shows the nodes whose vectors are closest.
-func (n *nearest) run(ctx context.Context) error {
-	nodes, err := n.node.Nodes(ctx)
-	if err != nil {
-		return err
-	}
-	var best []triples.Answer
-	by := n.x.Args["BY"].Text
-	err = n.scan.with(ctx, func(ctx context.Context, v graph.Vectors) (err error) {
-		by = cmp.Or(by, v.Closeness())
-		best, err = v.Nearest(ctx, nodes[0], by, int(n.x.IntOr("TOP", topDefault)))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	n.x.Header("node", by)
-	return n.scan.each(ctx, n.names, best, func(a triples.Answer, name string) {
-		n.x.Row(name, a.Score)
-	})
 }
 
 // score runs SCORE: it shows the score of an edge, or the best nodes for the end that is asked for.

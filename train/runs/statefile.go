@@ -181,6 +181,15 @@ func (s *StateFile) Load(name string, to []float32) error {
 	return nil
 }
 
+// Sum returns the number of values of an array, and their checksum, as the header has it.
+func (s *StateFile) Sum(name string) (values uint64, sum uint32, err error) {
+	a, err := s.find(name)
+	if err != nil {
+		return 0, 0, err
+	}
+	return a.values, a.sum, nil
+}
+
 // Read fills to with the values of an array from value at on.
 func (s *StateFile) Read(name string, at int, to []float32) error {
 	a, err := s.find(name)

@@ -31,7 +31,7 @@ func Command(app *cli.App, more ...*cobra.Command) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.gen(), a.io(), a.ingest(), a.sample(), a.cache(), a.partition(),
-		a.gather(), a.gemm(), a.device())
+		a.gather(), a.gemm(), a.nearest(), a.device())
 	cmd.AddCommand(more...)
 	return cmd
 }

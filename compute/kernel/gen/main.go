@@ -1,7 +1,7 @@
 //go:build avogen
 
-// Command gen writes the assembly of the packages kernel, bf16 and amx. Its argument names the
-// family of kernels; see the go:generate lines in kernel.go, bf16.go and amx.go.
+// Command gen writes the assembly of the packages kernel, bf16, pq and amx. Its argument names the
+// family of kernels; see the go:generate lines in kernel.go, bf16.go, pq.go and amx.go.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	families := map[string]func(){"gemm": gemm, "segment": segment, "edge": edge, "score": score,
 		"max": maxima, "few": few, "convert": convert, "pairs": pairs, "gather": gather,
 		"entry": entry, "weighted": weighted, "elements": elements,
-		"vector": slicesFamily(vectorKernels), "norm": slicesFamily(normKernels),
+		"codes": codes, "vector": slicesFamily(vectorKernels), "norm": slicesFamily(normKernels),
 		"activation": slicesFamily(activationKernels), "link": slicesFamily(linkKernels)}
 	tiles := map[string]func(*writer){"blocks": blocks, "transpose": transpose}
 	name := os.Args[len(os.Args)-1]

@@ -82,7 +82,7 @@ func TestPredict(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := query.NewEngine(st, layouttest.Device(t), mem.NewBudget(64<<20), 1)
-	e.Learned(nil, func(_ context.Context, _ *layout.Store, _ blockdev.Device, run string,
+	e.Learned(nil, nil, func(_ context.Context, _ *layout.Store, _ blockdev.Device, run string,
 		nodes []layout.NodeID, memory int64,
 		emit func(layout.NodeID, any, float64) error) error {
 		if run != "r1" || memory < 32<<20 {

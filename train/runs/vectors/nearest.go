@@ -9,19 +9,20 @@ import (
 	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/kv"
+	"gdb/train/ivf"
 	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 )
 
 // These are the ways to compare vectors of nodes.
 const (
-	Cosine = "cosine" // of the angle between them
-	Dot    = "dot"    // their product
-	Euclid = "euclid" // minus their Euclidean distance
+	Cosine = ivf.Cosine
+	Dot    = ivf.Dot
+	Euclid = ivf.Euclid
 )
 
 // Closenesses lists the ways to compare.
-func Closenesses() []string { return []string{Cosine, Dot, Euclid} }
+func Closenesses() []string { return ivf.Closenesses() }
 
 // Closeness returns the way that fits the run: Euclid if its decoder scores by
 // distances, else Cosine.

@@ -71,6 +71,17 @@ func (p *position) record() []byte {
 	return p.Record
 }
 
+// arrays returns the names of the arrays with the vectors of nodes and of relations.
+func (p *position) arrays(c *setting.Link, run string) (entities, relations string, err error) {
+	switch {
+	case p.HasBest:
+		return runs.BestEntitiesName, runs.BestRelationsName, nil
+	case c.Encodes():
+		return "", "", runs.NoVectorsYet(run)
+	}
+	return runs.EntitiesName, runs.RelationsName, nil
+}
+
 // Config says how vectors are opened.
 type Config struct {
 	// Loaded reads all vectors of a checkpoint to memory. It has no effect on vectors that are on
@@ -124,12 +135,12 @@ func (v *Vectors) openCheckpoint(ctx context.Context, dir runs.Dir, checkpoint s
 		return err
 	}
 	v.Epoch, v.Sets = pos.BestEpoch, pos.Sets
-	name, relations := runs.BestEntitiesName, runs.BestRelationsName
+	name, relations, err := pos.arrays(&v.Settings, v.Run)
+	if err != nil {
+		return errors.Join(err, v.state.Close())
+	}
 	if !pos.HasBest {
-		if v.Settings.Encodes() {
-			return errors.Join(runs.NoVectorsYet(v.Run), v.state.Close())
-		}
-		name, relations, v.Epoch = runs.EntitiesName, runs.RelationsName, pos.Epoch
+		v.Epoch = pos.Epoch
 	}
 	if err = v.open(ctx, relations); err == nil {
 		shape := entities.Shape{Count: v.nodes, Dim: v.Dim(), BlockRows: v.cfg.BlockRows}

@@ -1,0 +1,60 @@
+package nearest
+
+import (
+	"context"
+	"time"
+
+	"gdb/blockdev"
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/train/ivf"
+	"gdb/train/link/triples"
+)
+
+// Options say which index is made.
+type Options struct {
+	Of      triples.VectorsOf
+	By      string // one of vectors.Closenesses, or "" for what fits the vectors
+	Recall  float64
+	Threads int
+	Seed    uint64
+	Budget  *mem.Budget
+	// Progress, if not nil, is called with what is under way and the share that is done.
+	Progress func(stage string, share float64)
+}
+
+// Build makes the index of vectors, or makes it again, and records it in the catalog.
+func Build(ctx context.Context, st *layout.Store, dev blockdev.Device, opt Options) (m kv.IndexMeta,
+	err error) {
+	rows, err := openSource(ctx, st, dev, opt.Of, opt.Budget)
+	if err != nil {
+		return m, err
+	}
+	defer func() {
+		if err2 := rows.Close(); err == nil {
+			err = err2
+		}
+	}()
+	tag := rows.tag()
+	if opt.By == "" {
+		opt.By = rows.closeness()
+	}
+	count, dim := rows.shape()
+	_, sums := rows.(*learned)
+	made, err := ivf.Build(ctx, ivf.Rows{Count: count, Dim: dim,
+		Each: func(ctx context.Context, fn func(first int, rows []float32) error) error {
+			return rows.each(ctx, scanRows, fn)
+		}}, ivf.Options{Budget: opt.Budget,
+		Place: ivf.Place{Store: st, Dev: dev, Path: pathOf(opt.Of), Of: tag}, By: opt.By,
+		Recall: opt.Recall, Sums: sums, Threads: opt.Threads, Seed: opt.Seed,
+		Progress: opt.Progress})
+	if err != nil {
+		return m, err
+	}
+	m = kv.IndexMeta{Property: opt.Of.String(), Type: IndexType, Snapshot: st.Meta().Snapshot,
+		Created: time.Now().UTC().Truncate(time.Second), Path: pathOf(opt.Of), Bytes: made.Bytes,
+		Values: made.Vectors, Of: tag, By: opt.By, Lists: made.Lists, Probes: made.Probes,
+		Rerank: made.Rerank, Recall: made.Recall}
+	return m, st.Catalog().PutIndex(ctx, m)
+}
