@@ -156,8 +156,8 @@ func (w *work) settle(from, to string) error {
 	if err := w.fs.Rename(from, w.store.Path(to)); err != nil {
 		return fmt.Errorf("rename %s: %w", from, err)
 	}
-	return errors.Join(steps.SyncDir(w.fs, w.path()), steps.SyncDir(w.fs, dir),
-		steps.SyncDir(w.fs, w.store.Dir()))
+	return errors.Join(steps.SyncDir(w.fs, w.path()), steps.SyncDir(w.fs, w.store.Path("tmp")),
+		steps.SyncDir(w.fs, dir), steps.SyncDir(w.fs, w.store.Dir()))
 }
 
 // commit changes the catalog, if no other commit came before.

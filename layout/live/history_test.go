@@ -581,15 +581,17 @@ func largeAll() (undo func()) {
 	return func() { smallEdges, scratchMost = edges, bytes }
 }
 
+// number returns what a variable of the environment says, or what is usual.
+func number(name string, usual int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return usual
+}
+
 // TestHistories does random things to stores and to models of them in memory, and compares both
 // after each. GDB_TEST_HISTORIES sets how many histories, GDB_TEST_SEED the first seed.
 func TestHistories(t *testing.T) {
-	number := func(name string, usual int) int {
-		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-			return n
-		}
-		return usual
-	}
 	first := number("GDB_TEST_SEED", 1)
 	for seed := first; seed < first+number("GDB_TEST_HISTORIES", 25); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gdb/layout"
+	"gdb/layout/ingest/steps"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -35,12 +36,27 @@ func (w *work) sweepKilled(ctx context.Context) error {
 	return w.sweep(ctx)
 }
 
-// sweep removes the folder of the work, and what no snapshot needs. It makes the catalog forget
-// snapshots before their files go.
+// sweep removes what no snapshot needs, and the folder of the work last, once all else is durable:
+// while that folder stands, the next commit sweeps.
 func (w *work) sweep(ctx context.Context) error {
-	if err := removeAll(w.fs, w.path()); err != nil {
+	if err := w.sweepUnneeded(ctx); err != nil {
 		return err
 	}
+	levels := w.store.Path(layout.LevelsDir)
+	if _, err := w.fs.Stat(levels); err == nil {
+		if err := steps.SyncDir(w.fs, levels); err != nil {
+			return err
+		}
+	}
+	if err := steps.SyncDir(w.fs, w.store.Dir()); err != nil {
+		return err
+	}
+	return removeAll(w.fs, w.path())
+}
+
+// sweepUnneeded removes what no snapshot needs. It makes the catalog forget snapshots before their
+// files go.
+func (w *work) sweepUnneeded(ctx context.Context) error {
 	h, err := w.store.History(ctx)
 	if err != nil {
 		return err
