@@ -1,0 +1,151 @@
+package nearest
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/layouttest"
+	"gdb/train/ivf"
+	"gdb/train/link/triples"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// builtStore is a store with features of planted clusters, some of them far from the origin.
+func builtStore(t testing.TB, n, dim int) (*layout.Store, []float32) {
+	r := rand.New(rand.NewPCG(1, 1))
+	g := layouttest.Random(3, n, 2*n)
+	g.Dim, g.Features = dim, make([]float32, n*dim)
+	for i := range n {
+		for j := range dim {
+			g.Features[i*dim+j] = float32((i%30*(j+3))%17) + float32(r.NormFloat64())
+		}
+	}
+	return layouttest.Build(t, vfs.NewMem(), "s", g), g.Features
+}
+
+func closeness(by string, a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i := range a {
+		dot += float64(a[i]) * float64(b[i])
+		aa += float64(a[i]) * float64(a[i])
+		bb += float64(b[i]) * float64(b[i])
+	}
+	switch by {
+	case ivf.Dot:
+		return dot
+	case ivf.Euclid:
+		return -math.Sqrt(max(0, aa+bb-2*dot))
+	}
+	return dot / math.Sqrt(aa*bb)
+}
+
+// TestNearest: scores are those of the definition, in order; Exact gives the closest, and an index
+// nearly all of them; Among leaves out the others, however few it allows.
+func TestNearest(t *testing.T) {
+	const n, dim, top = 5000, 10, 12
+	st, x := builtStore(t, n, dim)
+	dev := layouttest.Device(t)
+	of := triples.VectorsOf{Features: st.Meta().Features[0].Name}
+	row := func(i int) []float32 { return x[i*dim:][:dim] }
+	for _, by := range ivf.Closenesses() {
+		budget := mem.NewBudget(128 << 20)
+		m, err := Build(t.Context(), st, dev, Options{Of: of, By: by, Recall: 0.95, Threads: 2,
+			Seed: 1, Budget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Recall < 0.95 || m.Name() != of.String() || m.By != by || budget.Used() != 0 {
+			t.Errorf("%s: %+v, %d bytes in use", by, m, budget.Used())
+		}
+		v, err := Open(t.Context(), st, dev, of, budget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if what, why := v.Index(by, top); what == "" || why != "" || v.Closeness() != by {
+			t.Errorf("%s: %q, %q", by, what, why)
+		}
+		found := 0
+		for _, share := range []uint32{1, 1000} {
+			for node := range uint32(20) {
+				ask := triples.Nearest{Node: node * 211, By: by, Top: top}
+				if share > 1 {
+					ask.Among = func(v uint32) bool { return v%share == 7 }
+					ask.Allowed = n / uint64(share)
+				}
+				want, err := v.Exact(t.Context(), ask)
+				got, err2 := v.Nearest(t.Context(), ask)
+				if err = errors.Join(err, err2); err != nil {
+					t.Fatal(err)
+				}
+				if share > 1 && len(want) != n/int(share) {
+					t.Fatalf("%s: %d answers of %d", by, len(want), n/share)
+				}
+				for i, a := range append(slices.Clone(got), want...) {
+					score := closeness(by, row(int(ask.Node)), row(int(a.Entity)))
+					if a.Entity == ask.Node || ask.Among != nil && !ask.Among(a.Entity) ||
+						math.Abs(score-float64(a.Score)) > 1e-3*(1+math.Abs(score)) {
+						t.Errorf("%s: answer %d of %d: %v, want %g", by, i, ask.Node, a, score)
+					}
+				}
+				for _, w := range want {
+					if slices.ContainsFunc(got, func(a triples.Answer) bool {
+						return a.Entity == w.Entity
+					}) {
+						found++
+					}
+				}
+			}
+		}
+		if all := 20 * (top + n/1000); found < all*9/10 {
+			t.Errorf("%s: %d of %d are found", by, found, all)
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+		if budget.Used() != 0 {
+			t.Errorf("%d bytes are still counted", budget.Used())
+		}
+	}
+}
+
+// TestDrop takes an index away, with its file.
+func TestDrop(t *testing.T) {
+	st, _ := builtStore(t, 300, 4)
+	dev, of := layouttest.Device(t), triples.VectorsOf{Features: st.Meta().Features[0].Name}
+	m, err := Build(t.Context(), st, dev, Options{Of: of, Recall: 0.9, Threads: 1,
+		Budget: mem.NewBudget(64 << 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, files, bytes, err := Check(t.Context(), st, dev)
+	if len(found) != 0 || files != 1 || bytes != m.Bytes || err != nil {
+		t.Errorf("a check says %v, %d files, %d bytes, %v", found, files, bytes, err)
+	}
+	layouttest.Flip(t, st.FS(), st.Path(m.Path), m.Bytes-30000, 1)
+	found, _, _, err = Check(t.Context(), st, dev)
+	if len(found) != 1 || found[0].Path != m.Path || err != nil {
+		t.Errorf("a check of a flipped bit says %v, %v", found, err)
+	}
+	if err := Drop(t.Context(), st, of); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.FS().Stat(st.Path(m.Path)); err == nil {
+		t.Error("the file is still there")
+	}
+	if err := Drop(t.Context(), st, of); !errors.Is(err, kv.ErrNotFound) {
+		t.Errorf("dropped again: %v", err)
+	}
+	var not *UsageError
+	_, err = Open(t.Context(), st, dev, triples.VectorsOf{Features: "none"}, nil)
+	if !errors.As(err, &not) || !strings.Contains(err.Error(), of.Features) {
+		t.Errorf("other features: %v", err)
+	}
+}
