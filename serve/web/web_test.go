@@ -167,6 +167,12 @@ func TestAnswers(t *testing.T) {
 		{"/query", `{"statement":"MATCH (a RETURN a"}`, 400, `"where":"statement, character`},
 		{"/query", `{"statement":"CHECK"}`, 400, "does not begin with"},
 		{"/nearest", `{"id":7}`, 404, "no run that predicts links is served"},
+		{"/nearest", `{"id":7,"features":"features","top":2,"exact":true}`, 200,
+			`{"columns":["node","cosine"],`},
+		{"/nearest", `{"id":7,"features":"features","by":"dot","split":"train"}`, 200,
+			`{"columns":["node","dot"],`},
+		{"/nearest", `{"id":7,"features":"features","type":"user"}`, 422, "have no types"},
+		{"/nearest", `{"id":7,"features":"features","run":"r"}`, 400, "name one of them"},
 		{"/score", `{"head":7,"tail":8}`, 404, "serve one with --run"},
 		{"/predict", `{"ids":[7],"run":"other"}`, 404, `run \"other\" is not served`},
 		{"/predict", `{"ids":[70000]}`, 404, `"where":"ids[0]","do":"name a node as the source ` +

@@ -94,6 +94,9 @@ func (v *Vectors) openIndex(ctx context.Context) error {
 	return nil
 }
 
+// candidatesMost is the most candidates of a search.
+const candidatesMost = 1 << 16
+
 // cacheShare is the divisor of the memory that is left that gives the blocks of an index.
 const cacheShare = 2
 
@@ -160,6 +163,8 @@ func (v *Vectors) Index(by string, n int) (what, why string) {
 		return "", ""
 	case by != v.meta.By:
 		return "", "it is by " + v.meta.By
+	case tuning(v.meta).Candidates(n) > candidatesMost:
+		return "", fmt.Sprintf("%d answers want more than %d candidates", n, candidatesMost)
 	default:
 		if now = v.stale(); now != "" {
 			return "", now + "; " + commandFor(v.of) + " makes it again"
@@ -185,18 +190,23 @@ func (v *Vectors) Nearest(ctx context.Context, a triples.Nearest) ([]triples.Ans
 	if err != nil {
 		return nil, v.advised(err)
 	}
-	bytes := 4 * int64(len(nodes)) * int64(v.index.Dim)
+	once := min(scanRows, len(nodes))
+	bytes := 4 * int64(once) * int64(v.index.Dim+1)
 	if err := v.budget.Reserve("vectors of candidates", bytes); err != nil {
 		return nil, err
 	}
 	defer v.budget.Release(bytes)
-	rows := make([]float32, len(nodes)*v.index.Dim)
-	if err := v.rows.gather(ctx, nodes, sums, rows); err != nil {
-		return nil, v.advised(err)
+	best, rows, scores := rank.NewBest(a.Top), make([]float32, once*v.index.Dim),
+		make([]float32, once)
+	for lo := 0; lo < len(nodes); lo += once {
+		hi := min(lo+once, len(nodes))
+		some, to := nodes[lo:hi], rows[:(hi-lo)*v.index.Dim]
+		if err := v.rows.gather(ctx, some, sums[lo:hi], to); err != nil {
+			return nil, v.advised(err)
+		}
+		v.score(scores[:hi-lo], own, to, a.By)
+		best.Block(scores[:hi-lo], func(i int) uint32 { return some[i] }, nil)
 	}
-	best, scores := rank.NewBest(a.Top), make([]float32, len(nodes))
-	v.score(scores, own, rows, a.By)
-	best.Block(scores, func(i int) uint32 { return nodes[i] }, nil)
 	return best.Answers(), nil
 }
 

@@ -47,7 +47,7 @@ func closeness(by string, a, b []float32) float64 {
 	return dot / math.Sqrt(aa*bb)
 }
 
-// TestNearest: scores are those of the definition, in order; Exact gives the closest, and an index
+// TestNearest: scores agree with the definition, in order; Exact gives the closest, and an index
 // nearly all of them; Among leaves out the others, however few it allows.
 func TestNearest(t *testing.T) {
 	const n, dim, top = 5000, 10, 12
@@ -71,6 +71,13 @@ func TestNearest(t *testing.T) {
 		}
 		if what, why := v.Index(by, top); what == "" || why != "" || v.Closeness() != by {
 			t.Errorf("%s: %q, %q", by, what, why)
+		}
+		if what, why := v.Index(by, 1<<16); what != "" || !strings.Contains(why, "candidates") {
+			t.Errorf("%s: of too many answers: %q, %q", by, what, why)
+		}
+		many, err := v.Nearest(t.Context(), triples.Nearest{Node: 3, By: by, Top: 4500})
+		if err != nil || len(many) != 4500 && m.Probes == m.Lists {
+			t.Errorf("%s: %d of 4500 answers, %v", by, len(many), err)
 		}
 		found := 0
 		for _, share := range []uint32{1, 1000} {
