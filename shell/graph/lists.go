@@ -35,6 +35,17 @@ func (g *Graph) EachList(ctx context.Context, dir layout.Direction, nodes []layo
 		Entries: uint64(max(listsLeast, min(limit, ListEntries)))}, fn)
 }
 
+// EachInRange calls fn with the lists of the nodes from … to-1, as topology.EachInRange does: in
+// large sequential reads where lists are on disk.
+func (g *Graph) EachInRange(ctx context.Context, dir layout.Direction, from, to layout.NodeID,
+	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
+	t, err := g.Topology(ctx, dir)
+	if err != nil {
+		return err
+	}
+	return topology.EachInRange(ctx, t, from, to, fn)
+}
+
 // ParseTime reads a date, with or without a time of day, as ingest does. It returns seconds since
 // 1970.
 func ParseTime(s string) (seconds int64, ok bool) { return input.ParseTime([]byte(s)) }

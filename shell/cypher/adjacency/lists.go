@@ -59,6 +59,14 @@ func NewBuilder(first, end uint32, typed bool, grow func(int64) error) (*Builder
 	return b, nil
 }
 
+// Expect makes room for n entries at once, where that is known before.
+func (b *Builder) Expect(n uint64) error {
+	if n > math.MaxUint32-2 {
+		return ErrTooMany
+	}
+	return b.l.room(int(n), b.many, false, b.grow)
+}
+
 // Add appends an entry.
 func (b *Builder) Add(owner, nbr uint32, typ uint16) error {
 	l := &b.l

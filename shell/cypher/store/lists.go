@@ -101,6 +101,11 @@ func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
 	if err != nil {
 		return nil, err
 	}
+	if wanted == nil || len(s.meta.EdgeTypes) < 2 {
+		if err := b.Expect(s.meta.Edges); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.scan(ctx, d, from, wanted, b.Add); err != nil {
 		return nil, err
 	}
@@ -110,9 +115,38 @@ func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
 // scan calls fn with the entries of the wanted types in the lists of some nodes, in order.
 func (s *source) scan(ctx context.Context, d layout.Direction, of engine.Set,
 	wanted map[uint16]bool, fn func(owner, nbr uint32, typ uint16) error) error {
+	if s.meta.Typed() || len(s.meta.EdgeTypes) == 0 {
+		return s.scanFile(ctx, d, of, wanted, fn)
+	}
 	return s.eachEntry(ctx, d, of, wanted,
 		func(owner layout.NodeID, l *listfile.Lists, k uint64) error {
 			return fn(uint32(owner), uint32(l.Nbrs[k]), typeOf(l, k))
+		})
+}
+
+// scanFile does what scan does, in large reads in the order of the file. It reads no types that are
+// attributes of entries.
+func (s *source) scanFile(ctx context.Context, d layout.Direction, of engine.Set,
+	wanted map[uint16]bool, fn func(owner, nbr uint32, typ uint16) error) error {
+	first, end := span(of)
+	other := make([]bool, max(1, len(s.meta.EdgeTypes))) // types that are not wanted
+	for t := range other {
+		other[t] = wanted != nil && !wanted[uint16(t)]
+	}
+	return s.g.EachInRange(ctx, d, layout.NodeID(first), layout.NodeID(end),
+		func(owner layout.NodeID, _ bool, l *listfile.Lists) error {
+			for i := range len(l.Off) - 1 {
+				for k := l.Off[i]; k < l.Off[i+1]; k++ {
+					typ := typeOf(l, k)
+					if other[typ] {
+						continue
+					}
+					if err := fn(uint32(owner)+uint32(i), uint32(l.Nbrs[k]), typ); err != nil {
+						return err
+					}
+				}
+			}
+			return ctx.Err()
 		})
 }
 
