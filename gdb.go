@@ -40,6 +40,8 @@ type Options struct {
 	// Budget counts what the store takes, for a program that counts more in it than that. Default:
 	// one of Memory.
 	Budget *mem.Budget
+	// Threads is how many goroutines a statement computes on. Default: as many as processors.
+	Threads int
 	// Vectors opens what runs have learned, for the statements NEAREST and SCORE:
 	// graph.VectorsBy(vectors.Open). Without it these are errors, and the program links no kernels.
 	Vectors graph.OpenVectors
@@ -115,6 +117,7 @@ func OpenOn(ctx context.Context, st *layout.Store, dev blockdev.Device, opt Opti
 	}
 	db := &DB{store: st, dev: dev, budget: opt.Budget}
 	db.engine = query.NewEngine(st, dev, db.budget, querySeed)
+	db.engine.SetThreads(opt.Threads)
 	db.engine.Learned(opt.Vectors, opt.Nearest, opt.Predict)
 	if err := db.openFiles(ctx, opt.Memory); err != nil {
 		return nil, errors.Join(fmt.Errorf("gdb: open %s: %w", st.Path(), err), db.Close())

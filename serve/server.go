@@ -283,7 +283,7 @@ func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 		return s.mu.db, nil
 	}
 	db, err := gdb.OpenOn(ctx, s.opt.Store, s.opt.Device, gdb.Options{Memory: s.lookup.Limit(),
-		Budget: s.lookup, Vectors: graph.VectorsBy(vectors.Open),
+		Threads: s.opt.Threads, Budget: s.lookup, Vectors: graph.VectorsBy(vectors.Open),
 		Nearest: graph.NearestBy(nearest.Open), Predict: train.PredictNodes})
 	s.settle(func() { s.mu.db = db })
 	return db, err

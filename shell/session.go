@@ -78,6 +78,8 @@ type Options struct {
 	KeepGoing bool
 	// Memory bounds the memory of the process, in bytes; 0 sets no bound.
 	Memory int64
+	// Threads is how many goroutines a statement computes on; 0 is as many as processors.
+	Threads int
 	// Seed is the seed of statements that name none.
 	Seed uint64
 	// Quiet leaves out the prompts and the timing line.
@@ -140,6 +142,9 @@ type session struct {
 // graph opens a store for the statements of the session.
 func (o *Options) graph(st *layout.Store) *graph.Graph {
 	g := graph.ForProcess(st, o.Dev, o.Memory)
+	if o.Threads > 0 {
+		g.Threads = o.Threads
+	}
 	g.OpenVectors, g.OpenNearest, g.Predict = o.Vectors, o.Nearest, o.Predict
 	return g
 }

@@ -14,7 +14,7 @@ import sys
 import time
 
 import statements
-from peers import Group
+from cgroup import Group
 
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -26,7 +26,7 @@ def size(text):
 def ask(args, statement, memory, group=None):
     """What a shell answers, or refuses, and its seconds and exit status; None past the limit."""
     begun = time.perf_counter()
-    p = subprocess.Popen([args.gdb, "shell", args.store, "--memory", memory, "--threads", "2", "--quiet", "--json", "-c",
+    p = subprocess.Popen([args.gdb, "shell", args.store, "--memory", memory, "--threads", "2", "--quiet", "--mode", "json", "-c",
                           statement], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          preexec_fn=group.join if group else None)
     try:

@@ -24,6 +24,8 @@ import subprocess
 import sys
 import time
 
+from cgroup import Group
+
 FIELDS = ("system memory_bytes epoch_s last_epoch_s batch_s batches nodes edges open_s total_s sample_s gather_s compute_s io_wait_s "
           "bytes_read hit_ratio peak_rss_bytes cgroup_peak_bytes").split()
 SYSTEMS = {"memory": "dgl-memory", "mmap": "dgl-mmap", "pyg": "pyg", "pyg-mmap": "pyg-mmap"}
@@ -59,37 +61,6 @@ def arguments():
 
 
 # The parent: one process for each system.
-
-class Group:
-    """A memory cgroup of v1 or v2."""
-
-    def __init__(self, limit):
-        v1 = os.path.isdir("/sys/fs/cgroup/memory")
-        self.dir = "/sys/fs/cgroup/%sgdb-peers-%d" % ("memory/" if v1 else "", os.getpid())
-        self.peak_file = "memory.max_usage_in_bytes" if v1 else "memory.peak"
-        os.mkdir(self.dir)
-        self.write("memory.limit_in_bytes" if v1 else "memory.max", limit)
-        if not v1:
-            self.write("memory.swap.max", 0)
-
-    def write(self, name, value):
-        with open(os.path.join(self.dir, name), "w") as f:
-            f.write(str(value))
-
-    def join(self):
-        self.write("cgroup.procs", os.getpid())
-
-    def peak(self):
-        with open(os.path.join(self.dir, self.peak_file)) as f:
-            return int(f.read())
-
-    def remove(self):
-        for _ in range(50):
-            try:
-                return os.rmdir(self.dir)
-            except OSError:
-                time.sleep(0.01)
-
 
 def drop(path):
     """Takes a file out of the page cache."""

@@ -36,6 +36,7 @@ type shellFlags struct {
 
 func (a *app) shellCommand() *cobra.Command {
 	var flags shellFlags
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "shell STORE [-c STATEMENT]... [-f FILE]",
 		Short: "Ask a store questions",
@@ -50,6 +51,12 @@ not.`,
   echo "STATS GRAPH; DEGREES IN TOP 5;" | gdb shell cora.gdb`,
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON && cmd.Flags().Changed("mode") {
+				return cli.Usage(errors.New("shell: --json is --mode json: give one of them"))
+			}
+			if asJSON {
+				flags.mode = "json"
+			}
 			return a.shell(cmd.Context(), args[0], flags)
 		},
 	}
@@ -60,6 +67,7 @@ not.`,
 	f.StringVarP(&flags.file, "file", "f", "", "file of statements to run")
 	f.StringVar(&flags.mode, "mode", "auto",
 		"form of results: "+message.OneOf(result.Modes))
+	f.BoolVar(&asJSON, "json", false, "the same as --mode json")
 	f.BoolVar(&flags.keepGoing, "keep-going", false,
 		"run on after a failed statement, and say how many failed; the exit code is then 1")
 	f.BoolVar(&flags.noHistory, "no-history", false, "neither read nor keep what is typed")
@@ -70,9 +78,9 @@ func (a *app) shell(ctx context.Context, dir string, flags shellFlags) (err erro
 	opt := shell.Options{Statements: flags.statements, In: a.In, Out: a.Out, Err: a.Err,
 		InTTY: a.InTTY, OutTTY: a.OutTTY, ErrTTY: a.ErrTTY, Mode: flags.mode,
 		OutColor: a.colored(a.OutTTY), ErrColor: a.colored(a.ErrTTY), Width: a.width,
-		KeepGoing: flags.keepGoing, Memory: a.Memory, Seed: a.Seed, Quiet: a.Quiet,
-		Vectors: graph.VectorsBy(vectors.Open), Nearest: graph.NearestBy(nearest.Open),
-		Predict: train.PredictNodes}
+		KeepGoing: flags.keepGoing, Memory: a.Memory, Threads: a.Threads, Seed: a.Seed,
+		Quiet: a.Quiet, Vectors: graph.VectorsBy(vectors.Open),
+		Nearest: graph.NearestBy(nearest.Open), Predict: train.PredictNodes}
 	if err := shell.CheckMode(flags.mode); err != nil {
 		return cli.Usage(err)
 	}

@@ -74,7 +74,7 @@ func Open(ctx context.Context, opt Options) (s *Service, err error) {
 		return s, err
 	}
 	s.db, err = gdb.OpenOn(ctx, opt.Store, opt.Device, gdb.Options{Memory: parts.lookups,
-		Budget: s.lookups, Vectors: s.vectorsOf,
+		Threads: s.opt.Threads, Budget: s.lookups, Vectors: s.vectorsOf,
 		Nearest: graph.NearestBy(nearest.Open), Predict: s.predictNodes})
 	s.metrics = newMetrics(s)
 	s.turns = map[string]chan struct{}{}

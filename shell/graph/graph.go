@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +31,8 @@ type Graph struct {
 	Budget *mem.Budget
 	Files  *openfiles.Set
 	Kept   *Kept
+	// Threads is how many goroutines a statement computes on; New sets that of the processors.
+	Threads int
 	// Indexes finds nodes by the values of columns.
 	Indexes *nodeindex.Set
 	// OpenVectors opens what runs have learned; nil in a program that has no NEAREST and SCORE.
@@ -81,7 +84,7 @@ func ForProcess(st *layout.Store, dev blockdev.Device, memory int64) *Graph {
 func New(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *Graph {
 	meter := newMeter(dev, st.Path()+"/")
 	g := &Graph{Store: st, Budget: budget, Dev: meter, Files: openfiles.New(st, meter, budget),
-		Kept: newKept(budget), Indexes: nodeindex.NewSet(st)}
+		Kept: newKept(budget), Threads: runtime.NumCPU(), Indexes: nodeindex.NewSet(st)}
 	g.nearest.open = map[triples.VectorsOf]*keptNearest{}
 	return g
 }

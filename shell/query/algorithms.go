@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"gdb/internal/pace"
 	"gdb/layout"
@@ -99,7 +98,7 @@ func wholeOf(x *exec.Execution) *algorithm.Graph {
 	g := x.Graph
 	m := g.Meta()
 	return &algorithm.Graph{Nodes: m.Nodes, Undirected: m.Undirected,
-		Budget: g.Budget, Threads: runtime.GOMAXPROCS(0),
+		Budget: g.Budget, Threads: g.Threads,
 		Scan: func(ctx context.Context,
 			fn func(layout.NodeID, bool, *listfile.Lists) error) error {
 			if len(g.Store.Levels()) == 0 {

@@ -46,6 +46,14 @@ func (e *Engine) Learned(open graph.OpenVectors, nearest graph.OpenNearest,
 	e.graph.OpenVectors, e.graph.OpenNearest, e.graph.Predict = open, nearest, predict
 }
 
+// SetThreads sets how many goroutines a statement computes on; 0 is as many as processors. It is
+// called before the first statement.
+func (e *Engine) SetThreads(n int) {
+	if n > 0 {
+		e.graph.Threads = n
+	}
+}
+
 // Files returns the open files of the store, which statements share with the program.
 func (e *Engine) Files() *openfiles.Set { return e.graph.Files }
 

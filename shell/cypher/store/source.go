@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -70,8 +69,8 @@ func (s *source) Nodes() uint64 { return s.meta.Nodes }
 // Undirected says that edges have no direction.
 func (s *source) Undirected() bool { return s.meta.Undirected }
 
-// Threads returns the number of processors.
-func (s *source) Threads() int { return runtime.GOMAXPROCS(0) }
+// Threads returns the number of goroutines of a statement.
+func (s *source) Threads() int { return s.g.Threads }
 
 // Rel returns a relationship.
 func (s *source) Rel(e vector.Edge) value.Rel {
