@@ -16,7 +16,7 @@ func TestSetThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + 14))
 	fs := vfs.NewMem()
 	st := layouttest.Build(t, fs, "s.gdb", layouttest.Random(1, 20, 50))
-	e := NewEngine(st, layouttest.Device(t, fs), mem.NewBudget(0), 1)
+	e := NewEngine(st, layouttest.Device(t), mem.NewBudget(0), 1)
 	defer func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
