@@ -2,7 +2,9 @@ package ingest
 
 import (
 	"context"
+	"sync"
 
+	"gdb/internal/bug"
 	"gdb/layout"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
@@ -35,7 +37,16 @@ func (t *listPass) stream(ctx context.Context, from Sorted) error {
 	if t.dir == layout.In && !isLevel {
 		watch = stream.NewPairWatch()
 	}
-	g := &group{t: t, batch: make([]uint64, 0, scanBatchWords)}
+	g := &group{t: t, full: make(chan []uint64, groupBatches), free: make(chan []uint64,
+		groupBatches), failed: make(chan error, 1)}
+	for range groupBatches {
+		g.free <- nil
+	}
+	var work sync.WaitGroup
+	work.Go(func() {
+		defer bug.Catch()
+		g.write()
+	})
 	t.total = t.p.info.Edges
 	err := from.Lists(ctx, t.dir, func(c *source.EdgeChunk) error {
 		if watch != nil {
@@ -52,14 +63,37 @@ func (t *listPass) stream(ctx context.Context, from Sorted) error {
 	if err == nil {
 		err = g.flush()
 	}
+	close(g.full)
+	work.Wait()
+	if err == nil && len(g.failed) > 0 {
+		err = <-g.failed
+	}
 	return err
 }
 
-// group collects records, and puts those of the same ends in the order that sorting gives.
+// groupBatches is how many batches of records are under way, and groupWords their size.
+const groupBatches, groupWords = 3, 1 << 14
+
+// group collects records, and puts those of the same ends in the order that sorting gives. Another
+// goroutine writes them.
 type group struct {
 	t     *listPass
 	batch []uint64
 	first int // of the records that have the ends of the last one
+
+	full, free chan []uint64
+	failed     chan error // gets the first error of writing
+}
+
+// write writes batches until there are no more, or it fails.
+func (g *group) write() {
+	for batch := range g.full {
+		if err := g.t.add(batch); err != nil {
+			g.failed <- err
+			return
+		}
+		g.free <- batch[:0]
+	}
 }
 
 // add adds edges.
@@ -87,7 +121,7 @@ func (g *group) add(c *source.EdgeChunk) error {
 		}
 		if n := len(g.batch); n > 0 && g.batch[n-width] != rec[0] {
 			g.end()
-			if n+width > scanBatchWords {
+			if n+width > groupWords {
 				if err := g.flush(); err != nil {
 					return err
 				}
@@ -109,7 +143,12 @@ func (g *group) end() {
 // flush hands the records on.
 func (g *group) flush() error {
 	g.end()
-	err := g.t.add(g.batch)
-	g.batch, g.first = g.batch[:0], 0
-	return err
+	g.full <- g.batch
+	select {
+	case g.batch = <-g.free:
+	case err := <-g.failed:
+		return err
+	}
+	g.first = 0
+	return nil
 }

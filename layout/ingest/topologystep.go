@@ -421,7 +421,9 @@ func (t *placer) add(rec []uint64) error {
 	if err != nil {
 		return err
 	}
-	t.codec.Unpack(rec[1:], &t.edge)
+	if len(rec) > 1 {
+		t.codec.Unpack(rec[1:], &t.edge)
+	}
 	t.edge.Nbr = layout.NodeID(nbr)
 	if t.divider != nil && !t.divider.Place(uint32(nbr), uint32(node), t.edge.Type) {
 		return nil

@@ -1,13 +1,16 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/parts"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -32,10 +35,20 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 		}
 		return w.store.Meta(), w.sweep(ctx)
 	}
+	if err := w.flush(ctx, &ingest.Options{}); err != nil {
+		return nil, fmt.Errorf("compact: %w", err)
+	}
+	if err := w.listsOf(ctx, &opt); err != nil {
+		return nil, fmt.Errorf("compact: %w", err)
+	}
 	number := w.store.Meta().Snapshot + 1
 	path := fmt.Sprintf("%s/%d", layout.LevelsDir, number)
 	opt.Out = w.path("base")
 	made, err := parts.Rewrite(ctx, w.store, w.dev, fs, opt)
+	if n := w.store.Meta().Edges; err == nil && made.Edges != n {
+		err = fmt.Errorf("%w: base and levels have %d edges, the catalog counts %d",
+			layout.ErrCorrupt, made.Edges, n)
+	}
 	if err == nil {
 		err = w.settle(opt.Out, path)
 	}
@@ -57,6 +70,18 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 		return nil, fmt.Errorf("compact: %w", err)
 	}
 	return meta, w.sweep(ctx)
+}
+
+// listsOf has the lists of base and levels merged as they are read, if that fits in the
+// memory that an ingest does not need; else readers of the store merge them.
+func (w *work) listsOf(ctx context.Context, opt *parts.OrderOptions) error {
+	opt.Memory = cmp.Or(opt.Memory, mem.Available()/2)
+	all, held, err := whole(ctx, w, opt.Memory-steps.LeastBytes-32<<20-
+		int64(w.store.Meta().Nodes))
+	if all != nil {
+		opt.Lists, opt.ListsBytes = all.Lists, held
+	}
+	return err
 }
 
 // keepRead keeps what the sources had, which a compaction does not read, and counts of edges both

@@ -123,10 +123,13 @@ func (m *merging) fits(levels []*layout.Level) bool {
 		if l.Of.Gone {
 			n += int64(of.Edges) * unitedBytes
 		}
-		n += 12*int64(of.Nodes) + min(streamBytes, 3*l.Of.Bytes)
+		n += 12*int64(of.Nodes) + levelBytes(l)
 	}
 	return n <= m.opt.Memory/2
 }
+
+// levelBytes returns what reading a level takes in memory, at most.
+func levelBytes(l *layout.Level) int64 { return min(streamBytes, 3*l.Of.Bytes) }
 
 // done notes that levels were merged to others.
 func (m *merging) done(levels []*layout.Level, made []kv.LevelMeta) {
@@ -184,7 +187,7 @@ func (m *merging) rows(ctx context.Context, rows string, levels []*layout.Level)
 // and new nodes.
 func (m *merging) lists(ctx context.Context, levels []*layout.Level) error {
 	last, first := levels[len(levels)-1], levels[0].First
-	u, of, err := unite(ctx, m.dev, levels)
+	u, of, err := unite(ctx, m.dev, first, levels)
 	if err != nil {
 		return err
 	}
@@ -247,8 +250,9 @@ func (u *union) bytes() int64 {
 }
 
 // unite finds the nodes of levels, of each and of all, and reads those levels that take edges away.
-func unite(ctx context.Context, dev blockdev.Device, levels []*layout.Level) (u *union,
-	of [][]uint32, err error) {
+// Nodes from first on have no edges before the levels.
+func unite(ctx context.Context, dev blockdev.Device, first uint64, levels []*layout.Level) (
+	u *union, of [][]uint32, err error) {
 	u = &union{nodes: roaring.New(), last: map[layout.EdgeKey]int{}}
 	for i, l := range levels {
 		set, err := l.Nodes(ctx)
@@ -262,7 +266,7 @@ func unite(ctx context.Context, dev blockdev.Device, levels []*layout.Level) (u 
 		}
 		u.removed += l.Of.Removed
 		err = eachEdge(ctx, l.Store, dev, of[i], func(e *layout.Edges) {
-			u.takeAway(i, e, levels[0].First)
+			u.takeAway(i, e, first)
 		})
 		if err != nil {
 			return nil, nil, err

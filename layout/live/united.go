@@ -16,18 +16,18 @@ import (
 // united are levels of edges as one, which ingest reads in the order of lists: a goroutine reads
 // each level, and their lists are merged as they come.
 type united struct {
-	*addition
-	dev    blockdev.Device
-	union  *union
-	levels []unitedLevel
+	*addition // nil where nothing but lists is read
+	dev       blockdev.Device
+	union     *union
+	levels    []unitedLevel
 }
 
 // unitedLevel is a level of edges.
 type unitedLevel struct {
 	*layout.Level
 	at int      // its place among all levels that are merged, those too that take edges away
-	of []uint32 // the nodes of the store, by number of the level
-	to []uint32 // the numbers that they get
+	of []uint32 // the nodes of the store, by number of the level; nil of its base
+	to []uint32 // the numbers that they get; nil for those that they have
 }
 
 var _ ingest.Sorted = (*united)(nil)
@@ -89,7 +89,7 @@ func (u *united) Lists(ctx context.Context, dir layout.Direction,
 	for i := len(heap) / 2; i >= 0; i-- {
 		sift(heap, i)
 	}
-	c := &source.EdgeChunk{Where: source.Where{File: u.where, Unit: "edge"}}
+	c := &source.EdgeChunk{Where: source.Where{File: "levels", Unit: "edge"}}
 	nodes, nbrs := &c.DstInt, &c.SrcInt
 	if dir == layout.Out {
 		nodes, nbrs = nbrs, nodes
@@ -197,8 +197,15 @@ func (s *entryStream) read(ctx context.Context, dev blockdev.Device, dir layout.
 		}
 		e.keys, e.by = e.keys[:0], e.by[:0]
 		for i := range len(lists.Off) - 1 {
-			node := uint64(l.to[int(first)+i]) << 32
-			for _, u := range lists.Nbrs[lists.Off[i]:lists.Off[i+1]] {
+			nbrs, node := lists.Nbrs[lists.Off[i]:lists.Off[i+1]], uint64(first)+uint64(i)
+			if l.to == nil {
+				for _, u := range nbrs {
+					e.keys = append(e.keys, node<<32|uint64(u))
+				}
+				continue
+			}
+			node = uint64(l.to[node]) << 32
+			for _, u := range nbrs {
 				e.keys = append(e.keys, node|uint64(l.to[u]))
 			}
 		}
@@ -216,11 +223,16 @@ func (s *entryStream) read(ctx context.Context, dev blockdev.Device, dir layout.
 // keysOf notes what tells the entries from others.
 func (s *entryStream) keysOf(e *entries, first layout.NodeID, lists *listfile.Lists,
 	dir layout.Direction) {
-	of := s.level.of
+	of := func(v layout.NodeID) layout.NodeID {
+		if s.level.of == nil {
+			return v
+		}
+		return layout.NodeID(s.level.of[v])
+	}
 	for i := range len(lists.Off) - 1 {
-		v := layout.NodeID(of[int(first)+i])
+		v := of(first + layout.NodeID(i))
 		for k := lists.Off[i]; k < lists.Off[i+1]; k++ {
-			key := layout.EdgeKey{Src: layout.NodeID(of[lists.Nbrs[k]]), Dst: v}
+			key := layout.EdgeKey{Src: of(lists.Nbrs[k]), Dst: v}
 			if dir == layout.Out {
 				key.Src, key.Dst = v, key.Src
 			}
@@ -258,4 +270,34 @@ func (s *entryStream) next(removed *uint64) bool {
 		}
 		*removed--
 	}
+}
+
+// whole returns the base and all levels of a store as one; nil if that takes more than some bytes
+// of memory, which is said beside.
+func whole(ctx context.Context, w *work, most int64) (all *united, held int64, err error) {
+	levels := w.store.Lists()
+	held = streamBytes
+	for _, l := range levels {
+		if l.Held != nil {
+			return nil, 0, nil
+		}
+		if held += levelBytes(l) + 8*int64(l.Meta().Nodes); l.Of.Gone {
+			held += int64(l.Meta().Edges) * unitedBytes
+		}
+	}
+	if held > most {
+		return nil, 0, nil
+	}
+	u, of, err := unite(ctx, w.dev, 0, levels)
+	if err != nil {
+		return nil, 0, err
+	}
+	all = &united{dev: w.dev, union: u, levels: []unitedLevel{
+		{Level: &layout.Level{Store: w.store.Base()}, at: -1}}}
+	for i, l := range levels {
+		if !l.Of.Gone {
+			all.levels = append(all.levels, unitedLevel{l, i, of[i], of[i]})
+		}
+	}
+	return all, held, nil
 }

@@ -39,6 +39,11 @@ type OrderOptions struct {
 	Version  string // of gdb, for the catalog
 	Progress func(phase string, done, total int64, unit string)
 	Notes    io.Writer // of ingest; nil for none
+	// Lists, if it is not nil, streams the lists of a store that keeps its order, as ingest.Sorted
+	// says, in ListsBytes of memory.
+	Lists func(ctx context.Context, dir layout.Direction,
+		fn func(*source.EdgeChunk) error) error
+	ListsBytes int64
 }
 
 // Order writes a store anew, with its nodes numbered by partition: a partition is a range of node
@@ -96,7 +101,8 @@ func Rewrite(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.F
 	if err != nil {
 		return nil, err
 	}
-	o := w.ingestOptions(&opt, opt.Memory-files.Budget.Used()-scanBytes)
+	w.given = opt.Lists
+	o := w.ingestOptions(&opt, opt.Memory-files.Budget.Used()-scanBytes-opt.ListsBytes)
 	o.UUID = s.Meta().UUID
 	return ingest.RunAgain(ctx, fs, w, o)
 }

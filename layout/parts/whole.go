@@ -29,6 +29,7 @@ type whole struct {
 	was   *kv.Meta
 	order nodeOrder
 	cut   float64
+	given func(ctx context.Context, dir layout.Direction, fn func(*source.EdgeChunk) error) error
 }
 
 var _ ingest.Again = (*whole)(nil)
@@ -124,6 +125,9 @@ func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) (er
 // Lists streams the lists of all nodes of a direction, in the order of the file.
 func (w *whole) Lists(ctx context.Context, dir layout.Direction,
 	fn func(*source.EdgeChunk) error) error {
+	if w.given != nil {
+		return w.given(ctx, dir, fn)
+	}
 	c := &source.EdgeChunk{Where: source.Where{File: w.files.Store.Dir(), Unit: "edge"}}
 	return topology.Scan(ctx, w.files.Store, w.files.Device, dir,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
