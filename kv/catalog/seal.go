@@ -225,7 +225,7 @@ func IsOwn(name string) bool {
 			return true
 		}
 	}
-	number, kind, _ := strings.Cut(name, ".")
+	number, kind, _ := strings.Cut(strings.TrimPrefix(name, "temporary."), ".")
 	_, err := strconv.ParseUint(number, 10, 64)
 	return err == nil && slices.Contains([]string{"sst", "log", "blob", "dbtmp"}, kind)
 }

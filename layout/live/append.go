@@ -75,7 +75,7 @@ func change(ctx context.Context, fs vfs.FS, dir, what string, opt ingest.Options
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, removeAll(w.fs, w.path()))
+			err = errors.Join(err, w.giveUp(context.WithoutCancel(ctx)))
 		}
 		err = errors.Join(err, w.close())
 	}()
@@ -91,6 +91,17 @@ func change(ctx context.Context, fs vfs.FS, dir, what string, opt ingest.Options
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// giveUp removes what a commit that failed has made, also a level that had its place already.
+func (w *work) giveUp(ctx context.Context) error {
+	if _, err := w.fs.Stat(w.path()); oserror.IsNotExist(err) {
+		return nil
+	}
+	if err := w.reopen(ctx); err != nil {
+		return err // the next commit sweeps
+	}
+	return w.sweep(ctx)
 }
 
 // work is a commit or compaction under way, which has the store for itself but for readers.

@@ -40,12 +40,12 @@ type model struct {
 	names   []string // by number
 	edges   []modelEdge
 	deleted map[string]bool
-	next    int // of the id that was never given
+	next    int // of the id that was never given; ingest gives the first three
 }
 
 func newModel(r *rand.Rand) *model {
 	m := &model{undirected: r.IntN(2) == 0, typed: r.IntN(3) == 0, both: r.IntN(2) == 0,
-		dense: r.IntN(3) == 0, deleted: map[string]bool{}}
+		dense: r.IntN(3) == 0, deleted: map[string]bool{}, next: 3}
 	if !m.undirected { // weights and times of parallel edges are merged otherwise
 		m.weighted, m.timed = r.IntN(2) == 0, r.IntN(2) == 0
 	}
@@ -62,7 +62,7 @@ func (m *model) id(i int) string {
 // draw returns an edge of nodes that are there, or that are new.
 func (m *model) draw(r *rand.Rand) modelEdge {
 	end := func() string {
-		if m.next < 3 || !m.dense && r.IntN(6) == 0 {
+		if !m.dense && r.IntN(6) == 0 {
 			m.next++
 			return m.id(m.next - 1)
 		}
