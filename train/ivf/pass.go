@@ -73,7 +73,8 @@ func (c *coder) code(k *chunk) {
 
 // one writes the code of a vector x, and returns its bias. Closeness is q·x, or q·x - x²/2, which
 // orders as the distance does. With the list's center c, what the code stands for, r, and the rest
-// e, it is q·c - c²/2 + q·r + bias, where q·e is taken to be x·e: as likely above as below.
+// e, it is q·c - c²/2 + q·r + bias, where (q-x+e)·e is taken to be 0, its mean: e is as likely on
+// one side of what the code stands for as on the other.
 func (c *coder) one(code []byte, x []float32, list uint32) (bias float32) {
 	center := c.b.tree.center(list)
 	for j, v := range x {
@@ -86,7 +87,7 @@ func (c *coder) one(code []byte, x []float32, list uint32) (bias float32) {
 	var sum float32
 	for j, r := range c.decoded {
 		e := c.rest[j] - r
-		sum += e*e/2 - r*(center[j]+r/2)
+		sum -= e*e/2 + r*(center[j]+r/2)
 	}
 	return sum
 }
