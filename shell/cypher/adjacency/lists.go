@@ -180,11 +180,12 @@ func (s *byNeighbor) Swap(i, j int) {
 
 // number numbers parallel edges.
 func (l *Lists) number(ctx context.Context, grow func(int64) error) error {
-	if more := len(l.Nbr) - cap(l.Num); more > 0 {
-		if err := grow(4 * int64(more)); err != nil {
+	if len(l.Nbr) > cap(l.Num) {
+		n := min(len(l.Nbr)+len(l.Nbr)/4, cap(l.Nbr)) // the next lists may be longer
+		if err := grow(4 * int64(n-cap(l.Num))); err != nil {
 			return err
 		}
-		l.Num = make([]uint32, len(l.Nbr))
+		l.Num = make([]uint32, n)
 	}
 	l.Num = l.Num[:len(l.Nbr)]
 	var steps pace.Steps

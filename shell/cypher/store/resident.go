@@ -127,8 +127,13 @@ func readColumn(ctx context.Context, r *columnfile.Reader, kind vector.Kind,
 	}
 	var all columnfile.Values
 	var text strings.Builder
-	if kind == vector.String {
+	switch kind { // at once: slices that grow leave their former selves to the collector
+	case vector.String:
 		out.off = append(make([]uint32, 0, r.Rows+1), 0)
+	case vector.Float:
+		all.Floats = make([]float64, 0, r.Rows)
+	default:
+		all.Ints = make([]int64, 0, r.Rows)
 	}
 	err := r.Scan(ctx, 0, r.Rows, nil, func(_ uint64, got *columnfile.Values) error {
 		if kind != vector.String {
