@@ -181,7 +181,11 @@ func (w *work) commit(ctx context.Context, change func(m *kv.Meta,
 			return nil, ErrBusy
 		}
 		m.Snapshot, m.Manifest = now+1, kv.ManifestVersion
-		return change(m, set)
+		sets, err := change(m, set)
+		if err == nil && m.Snapshot > now && len(w.store.HeldCommits()) > 0 {
+			err = errors.New("BUG: small commits were to be written out before this one")
+		}
+		return sets, err
 	})
 }
 

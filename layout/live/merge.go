@@ -44,8 +44,12 @@ func mergeFrom(levels []*layout.Level) int {
 
 // merge merges levels if they are too many. What it writes is a snapshot with the same content. It
 // takes memory for the entries of the lists that it merges, as readers of the store do; where opt
-// says less, it leaves the levels of lists as they are.
+// says less, it leaves the levels of lists as they are. It leaves all while small commits are held:
+// these count while their numbers are above the snapshot of the catalog.
 func (w *work) merge(ctx context.Context, opt *ingest.Options) (err error) {
+	if len(w.store.HeldCommits()) > 0 {
+		return nil
+	}
 	kinds := map[string][]*layout.Level{}
 	for _, l := range w.store.Levels() {
 		if l.Held == nil {

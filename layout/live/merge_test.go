@@ -8,6 +8,7 @@ import (
 
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/ingest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -96,4 +97,49 @@ func TestMerge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestMergeKeepsHeld holds that a commit which changes nothing loses no small commit, where levels
+// that are too many wait to be merged.
+func TestMergeKeepsHeld(t *testing.T) {
+	h := &trial{T: t, fs: vfs.NewMem()}
+	h.write("e.csv", "src,dst\na,b\nb,c\nc,d\n")
+	opt := ingest.Options{Out: "s"}
+	opt.Edges, opt.Memory = "e.csv", 1<<30
+	if _, err := ingest.Run(t.Context(), h.fs, opt); err != nil {
+		t.Fatal(err)
+	}
+	add := func(edges string) {
+		h.write("e.csv", "src,dst\n"+edges)
+		opt.Out = ""
+		if _, err := Append(t.Context(), h.fs, "s", opt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	large := largeAll()
+	for _, edge := range []string{"a,c\n", "a,d\n", "d,a\n"} {
+		add(edge)
+	}
+	large()
+	add("d,b\n")
+	fewLevels(t, 1)
+	h.write("e.csv", "src,dst\nb,a\n")
+	done, err := Delete(t.Context(), h.fs, "s", Deletion{Options: opt})
+	if err != nil || done.LostEdges != 1 || done.Edges != 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	s, err := layout.OpenLive(t.Context(), h.fs, "s")
+	if err != nil || s.Meta().Edges != 7 || len(s.HeldCommits()) != 1 {
+		t.Fatalf("%d edges, %d small commits, %v; want 7 and 1", s.Meta().Edges,
+			len(s.HeldCommits()), err)
+	}
+	add("d,c\n")
+	large = largeAll()
+	add("c,a\n") // which writes small commits out, and merges
+	large()
+	s, err = layout.OpenLive(t.Context(), h.fs, "s")
+	if err != nil || s.Meta().Edges != 9 || len(s.Levels()) != 1 {
+		t.Fatalf("%d edges, %d levels, %v; want 9 and 1", s.Meta().Edges, len(s.Levels()), err)
+	}
+	sound(t, h.fs, "s")
 }
