@@ -101,6 +101,9 @@ func TestKilledLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, run := range runs {
+		if _, err := os.Stat(filepath.Join(killed, "runs", run.Name(), "run.json")); err != nil {
+			continue // the training was killed before it was a run
+		}
 		mustRun(t, "runs", killed, "rm", run.Name(), "--quiet")
 	}
 	for _, store := range []string{killed, whole} {
