@@ -38,9 +38,11 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 	if err := w.flush(ctx, &ingest.Options{}); err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}
-	if err := w.listsOf(ctx, &opt); err != nil {
+	free, err := w.listsOf(ctx, &opt)
+	if err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}
+	defer func() { err = errors.Join(err, free()) }()
 	number := w.store.Meta().Snapshot + 1
 	path := fmt.Sprintf("%s/%d", layout.LevelsDir, number)
 	opt.Out = w.path("base")
@@ -72,16 +74,24 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 	return meta, w.sweep(ctx)
 }
 
-// listsOf has the lists of base and levels merged as they are read, if that fits in the
-// memory that an ingest does not need; else readers of the store merge them.
-func (w *work) listsOf(ctx context.Context, opt *parts.OrderOptions) error {
+// compactBytes is what a compaction takes in memory beside the process and what reads lists: what
+// writes them, and sets of nodes.
+const compactBytes = 32 << 20
+
+// listsOf has the lists of base and levels merged as they are read, if that fits in memory: else
+// readers of the store merge them. Lists are read when the buffers of the ingest, which sort other
+// things, are free again. The caller calls free.
+func (w *work) listsOf(ctx context.Context, opt *parts.OrderOptions) (free func() error,
+	err error) {
 	opt.Memory = cmp.Or(opt.Memory, mem.Available()/2)
-	all, held, err := whole(ctx, w, opt.Memory-steps.LeastBytes-32<<20-
+	all, held, err := whole(ctx, w, opt.Memory-steps.ProcessBytes-compactBytes-
 		int64(w.store.Meta().Nodes))
-	if all != nil {
-		opt.Lists, opt.ListsBytes = all.Lists, held
+	if all == nil {
+		return func() error { return nil }, err
 	}
-	return err
+	opt.Lists = all.Lists
+	opt.ListsBytes = min(held, max(0, opt.Memory-steps.LeastBytes-compactBytes))
+	return all.union.free, nil
 }
 
 // keepRead keeps what the sources had, which a compaction does not read, and counts of edges both

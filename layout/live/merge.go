@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -116,7 +117,7 @@ func (m *merging) closeFiles(err *error) {
 const unitedBytes = 8 + 2 + 8 + 80
 
 // streamBytes is what reading a level takes in memory, at most.
-const streamBytes = 12 << 20
+const streamBytes = 9 << 20
 
 // fits reports whether levels can be merged in memory: the numbers of their nodes, what reads them,
 // and the edges that they take away.
@@ -189,12 +190,13 @@ func (m *merging) rows(ctx context.Context, rows string, levels []*layout.Level)
 
 // lists merges levels of lists: to one of edges that are gone, of those before, and one of edges
 // and new nodes.
-func (m *merging) lists(ctx context.Context, levels []*layout.Level) error {
+func (m *merging) lists(ctx context.Context, levels []*layout.Level) (err error) {
 	last, first := levels[len(levels)-1], levels[0].First
 	u, of, err := unite(ctx, m.dev, first, levels)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, u.free()) }()
 	old := u.nodes.Clone()
 	old.RemoveRange(first, 1<<32)
 	level := kv.LevelMeta{Snapshot: last.Of.Snapshot, Created: last.Of.Created,
@@ -246,6 +248,7 @@ type union struct {
 	removed uint64                 // entries before the levels that gone takes away
 	last    map[layout.EdgeKey]int // the last of the levels that takes an edge away
 	held    int64                  // bytes of the numbers of nodes
+	arena   *mem.Arena             // of the nodes of levels
 }
 
 // bytes returns the memory that it takes, but for the set of nodes.
@@ -253,18 +256,41 @@ func (u *union) bytes() int64 {
 	return u.held + 18*int64(cap(u.gone.Src)) + 80*int64(len(u.last))
 }
 
+// free frees the nodes of levels.
+func (u *union) free() error {
+	if u.arena == nil {
+		return nil
+	}
+	return u.arena.Free()
+}
+
 // unite finds the nodes of levels, of each and of all, and reads those levels that take edges away.
-// Nodes from first on have no edges before the levels.
+// Nodes from first on have no edges before the levels. The caller calls free.
 func unite(ctx context.Context, dev blockdev.Device, first uint64, levels []*layout.Level) (
 	u *union, of [][]uint32, err error) {
 	u = &union{nodes: roaring.New(), last: map[layout.EdgeKey]int{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, u.free())
+		}
+	}()
+	n := int64(0)
+	for _, l := range levels {
+		n += 4 * int64(l.Meta().Nodes)
+	}
+	if u.arena, err = mem.NewArena(nil, "nodes of levels", n); err != nil {
+		return nil, nil, err
+	}
+	room := mem.View[uint32](u.arena.Bytes())
 	for i, l := range levels {
 		set, err := l.Nodes(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
 		u.nodes.Or(set)
-		of = append(of, set.ToArray())
+		count := int(l.Meta().Nodes)
+		set.ManyIterator().NextMany(room[:count])
+		of, room = append(of, room[:count:count]), room[count:]
 		if !l.Of.Gone {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/listfile"
 )
 
@@ -272,20 +273,20 @@ func (s *entryStream) next(removed *uint64) bool {
 	}
 }
 
-// whole returns the base and all levels of a store as one; nil if that takes more than some bytes
-// of memory, which is said beside.
+// whole returns the base and all levels of a store as one, and how much memory it takes beside
+// that of streams; nil if all take more than some bytes. The caller frees its union.
 func whole(ctx context.Context, w *work, most int64) (all *united, held int64, err error) {
-	levels := w.store.Lists()
-	held = streamBytes
+	levels, streams := w.store.Lists(), int64(streamBytes)
 	for _, l := range levels {
 		if l.Held != nil {
 			return nil, 0, nil
 		}
-		if held += levelBytes(l) + 8*int64(l.Meta().Nodes); l.Of.Gone {
+		streams += levelBytes(l)
+		if held += 4 * int64(l.Meta().Nodes); l.Of.Gone {
 			held += int64(l.Meta().Edges) * unitedBytes
 		}
 	}
-	if held > most {
+	if held+streams > most {
 		return nil, 0, nil
 	}
 	u, of, err := unite(ctx, w.dev, 0, levels)
@@ -299,5 +300,5 @@ func whole(ctx context.Context, w *work, most int64) (all *united, held int64, e
 			all.levels = append(all.levels, unitedLevel{l, i, of[i], of[i]})
 		}
 	}
-	return all, held, nil
+	return all, max(held, held+streams-steps.BufferBytesMin), nil
 }
