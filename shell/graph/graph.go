@@ -240,17 +240,26 @@ func (g *Graph) UnopenedBytes(dir layout.Direction) int64 {
 	return topology.PagedBytes(g.Store, dir, cache)
 }
 
+// ErrNoLists says that a store does not keep the lists of a direction.
+var ErrNoLists = errors.New("this store keeps no lists of that direction")
+
+// noLists is an ErrNoLists in words.
+type noLists struct{ error }
+
+// Is reports whether the error is an ErrNoLists.
+func (noLists) Is(target error) bool { return target == ErrNoLists }
+
 // checkDirection returns an error if the store does not have the lists of a direction.
 func (g *Graph) checkDirection(dir layout.Direction) error {
 	if g.HasDirection(dir) {
 		return nil
 	}
 	if g.Meta().Undirected {
-		return fmt.Errorf("this store keeps no %s-lists; its edges are undirected: IN gives the "+
-			"same neighbors", dir)
+		return noLists{fmt.Errorf("this store keeps no %s-lists; its edges are undirected: IN "+
+			"gives the same neighbors", dir)}
 	}
-	return fmt.Errorf("this store keeps no %s-lists: ingest with --direction both, or ask for IN",
-		dir)
+	return noLists{fmt.Errorf("this store keeps no %s-lists: ingest with --direction both, or "+
+		"ask for IN", dir)}
 }
 
 // CheckDirections returns an error for the first direction of which the store has no lists.

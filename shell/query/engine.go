@@ -189,7 +189,6 @@ var planners = map[string]exec.Planner{
 	"NEIGHBORS":        planNeighbors,
 	"DEGREES":          planDegrees,
 	"PATH":             planPath,
-	"MATCH":            match.Plan,
 	"SAMPLE":           planSample,
 	"FEATURES":         planFeatures,
 	"LABELS":           planLabels,
@@ -212,7 +211,23 @@ var planners = map[string]exec.Planner{
 }
 
 func init() { // a literal would be a cycle: procedures ask statements
-	planners["openCypher"] = store.Planner(Procedures())
+	planners["openCypher"], planners["MATCH"] = store.Planner(Procedures()), planMatch
+}
+
+// planMatch plans a MATCH of the shell's own. What takes lists that the store does not keep is
+// planned as openCypher, which makes them of the others.
+func planMatch(x *exec.Execution) (*exec.Plan, error) {
+	p, err := match.Plan(x)
+	if !errors.Is(err, graph.ErrNoLists) {
+		return p, err
+	}
+	src, _ := x.Cypher()
+	other, _ := lang.OpenCypher(src)
+	if other == nil || store.Check(other, Procedures()) != nil {
+		return nil, err
+	}
+	x.Parsed = other
+	return store.Planner(Procedures())(x)
 }
 
 // Parse reads a statement: of the shell's own, or else of openCypher. A mistake is a
