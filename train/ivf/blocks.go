@@ -2,6 +2,7 @@ package ivf
 
 import (
 	"context"
+	"fmt"
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
@@ -33,6 +34,19 @@ func (c *blockCache) most() int {
 // pin pins the frames of some blocks, at most most of them, and reads those that are not in memory.
 // It appends the frames to to. The caller unpins them, also after an error.
 func (c *blockCache) pin(ctx context.Context, blocks []uint32, to []int32) ([]int32, error) {
+	for had := len(to); ; to = to[:had] {
+		out, again, err := c.claim(ctx, blocks, to)
+		if to = out; err != nil || !again {
+			return to, err
+		}
+		c.Unpin(to[had:])
+	}
+}
+
+// claim does what pin does. It returns true if another search was reading some of the blocks, and
+// failed: then they must be claimed again.
+func (c *blockCache) claim(ctx context.Context, blocks []uint32, to []int32) (out []int32,
+	again bool, err error) {
 	load := mem.NewLoad()
 	var waits []*mem.Load
 	var reads []blockdev.Request
@@ -57,22 +71,33 @@ func (c *blockCache) pin(ctx context.Context, blocks []uint32, to []int32) ([]in
 	}
 	c.Unlock()
 	if len(own) > 0 {
-		err := c.x.file.Dev.ReadBatch(ctx, reads)
-		for i, f := range own {
-			if err == nil {
-				err = c.x.verify(numbers[i], c.Data(f))
-			}
-		}
+		err := c.read(ctx, own, reads, numbers)
 		c.Loaded(load, own, err != nil)
 		if err != nil {
-			return to, err
+			return to, false, err
 		}
 	}
 	for _, w := range waits {
-		<-w.Done
-		if w.Failed {
-			return to, c.x.file.Damage(-1, 0, "another search could not read it: ask again")
+		select {
+		case <-w.Done:
+			again = again || w.Failed
+		case <-ctx.Done():
+			return to, false, ctx.Err()
 		}
 	}
-	return to, nil
+	return to, again, nil
+}
+
+// read reads and verifies blocks into frames.
+func (c *blockCache) read(ctx context.Context, frames []int32, reads []blockdev.Request,
+	numbers []int64) error {
+	if err := c.x.file.Dev.ReadBatch(ctx, reads); err != nil {
+		return fmt.Errorf("read %d blocks of %s: %w", len(reads), c.x.file.Path, err)
+	}
+	for i, f := range frames {
+		if err := c.x.verify(numbers[i], c.Data(f)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

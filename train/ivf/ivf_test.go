@@ -9,8 +9,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"gdb/blockdev"
 	"gdb/internal/codec"
 	"gdb/internal/mem"
 	"gdb/layout"
@@ -396,4 +399,51 @@ func FuzzFields(f *testing.F) {
 			t.Fatalf("%x decodes to %+v", b, s)
 		}
 	})
+}
+
+// stuckDevice fails the first batch of reads, once failing is closed.
+type stuckDevice struct {
+	blockdev.Device
+	first          sync.Once
+	begun, failing chan struct{}
+}
+
+func (d *stuckDevice) ReadBatch(ctx context.Context, reads []blockdev.Request) (err error) {
+	d.first.Do(func() {
+		close(d.begun)
+		<-d.failing
+		err = context.Canceled
+	})
+	if err != nil {
+		return err
+	}
+	return d.Device.ReadBatch(ctx, reads)
+}
+
+// TestReadOfAnotherSearch: a search that waits for blocks which another one reads, and fails to
+// read, reads them itself.
+func TestReadOfAnotherSearch(t *testing.T) {
+	const dim = 8
+	rows := planted(3000, dim, 20, 5)
+	m := newMaker(t, Euclid)
+	m.build(t, rows, dim)
+	x := m.open(t)
+	dev := &stuckDevice{Device: x.file.Dev, begun: make(chan struct{}), failing: make(chan struct{})}
+	x.file.Dev = dev
+	ask := func() error {
+		_, err := x.Candidates(t.Context(), Query{Row: rows[:dim], Probes: 4, Most: 10})
+		return err
+	}
+	first, second := make(chan error), make(chan error)
+	go func() { first <- ask() }()
+	<-dev.begun
+	go func() { second <- ask() }()
+	time.Sleep(20 * time.Millisecond) // so that it waits for the first
+	close(dev.failing)
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first search: %v", err)
+	}
+	if err := <-second; err != nil {
+		t.Errorf("the second search: %v", err)
+	}
 }
