@@ -77,7 +77,11 @@ func (a *app) runs(cmd *cobra.Command, st *layout.Store, what string, names []st
 		return err
 	}
 	for _, n := range names {
-		if !slices.ContainsFunc(all, func(r kv.RunMeta) bool { return r.Name == n }) {
+		known := slices.ContainsFunc(all, func(r kv.RunMeta) bool { return r.Name == n })
+		if what == "rm" && !known { // killed before the catalog had it
+			known = setting.ValidName(n) == nil && runs.Open(st, n).Exists()
+		}
+		if !known {
 			return cli.Usage(fmt.Errorf("runs: there is no run %s: %s runs STORE lists them",
 				n, message.Program))
 		}
