@@ -428,7 +428,8 @@ func TestReadOfAnotherSearch(t *testing.T) {
 	m := newMaker(t, Euclid)
 	m.build(t, rows, dim)
 	x := m.open(t)
-	dev := &stuckDevice{Device: x.file.Dev, begun: make(chan struct{}), failing: make(chan struct{})}
+	dev := &stuckDevice{Device: x.file.Dev, begun: make(chan struct{}),
+		failing: make(chan struct{})}
 	x.file.Dev = dev
 	ask := func() error {
 		_, err := x.Candidates(t.Context(), Query{Row: rows[:dim], Probes: 4, Most: 10})
