@@ -159,7 +159,7 @@ is enough for all; of a range one number of each equal part.
 
 All trials train for a few epochs. Then the third that is best on val trains
 for three times as many in all, and so on until three trials are left, which
-train for --epochs. 20 trials of 60 epochs take 388 epochs at most, and not
+train for --epochs. 20 trials of 60 epochs take 351 epochs at most, and not
 1,200. A trial that stops on its patience is done; one that diverges is out.
 
 Each trial is a run, NAME-01 and so on, with NAME of --run or the next free
