@@ -80,6 +80,17 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunWithoutValues: a trial that was not evaluated yet stands behind all that were, also where
+// less is better.
+func TestRunWithoutValues(t *testing.T) {
+	all := []Outcome{{Trial: 0}, {Trial: 1, Failed: "diverged"}, {Trial: 2, Best: 3, BestEpoch: 1},
+		{Trial: 3, Best: 2, BestEpoch: 1}}
+	sortBest(all, &curves{less: true})
+	if got := fmt.Sprint(all[0].Trial, all[1].Trial, all[2].Trial, all[3].Trial); got != "3 2 0 1" {
+		t.Errorf("order %s", got)
+	}
+}
+
 // TestRunWithFailures: a trial that failed does not go on, even where there is room.
 func TestRunWithFailures(t *testing.T) {
 	c := &curves{value: []float64{.9, .5, .5, .2}, late: []float64{.9, .5, .5, .2},

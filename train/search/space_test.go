@@ -58,13 +58,18 @@ func trials(t *testing.T, space string, n int, seed uint64) []Trial {
 }
 
 func TestTrialsOfLists(t *testing.T) {
-	for _, c := range []struct{ n, want int }{{20, 6}, {6, 6}, {4, 4}} {
-		seen := map[string]bool{}
-		for _, trial := range trials(t, "a=1,2,3;b=x,y", c.n, 1) {
+	for _, c := range []struct {
+		space   string
+		n, want int
+	}{{"a=1,2,3;b=x,y", 20, 6}, {"a=1,2,3;b=x,y", 6, 6}, {"a=1,2,3;b=x,y", 4, 4},
+		{"a=1,2;b=x,y", 9, 4}} {
+		seen, all := map[string]bool{}, trials(t, c.space, c.n, 1)
+		for _, trial := range all {
 			seen[trial.String()] = true
 		}
-		if len(seen) != c.want {
-			t.Errorf("%d trials: %d different ones, want %d: %v", c.n, len(seen), c.want, seen)
+		if len(seen) != c.want || len(all) != c.want {
+			t.Errorf("%d trials of %s: %d, want %d different ones: %v", c.n, c.space, len(all),
+				c.want, seen)
 		}
 	}
 	first, second := trials(t, "a=1,2,3;b=x,y", 4, 1), trials(t, "a=1,2,3;b=x,y", 4, 2)
