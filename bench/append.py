@@ -10,8 +10,8 @@ the time. Ids are dense, in arrays; or sparse integers or text, in CSV files. Of
 edges of each commit goes to nodes that the store lacks. --check compares the merged lists with the
 catalog at the end.
 
---compact SIZE then compacts the store, in a memory cgroup of so much (version 1, as root; without the
-right to make one, by --memory alone, which it says), and compares that with copying the files of the
+--compact SIZE then compacts the store, in a memory cgroup of that size (as root; without the right to
+make one, by --memory alone, which it says), and compares that with copying the files of the
 store in the same cgroup, which are read past the page cache and synced: both as bytes read and written
 a second. Sources and the store are made in DIR, and removed; --keep leaves them, and --keep again
 uses the sources that are there.
@@ -25,6 +25,10 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+from cgroup import Group  # noqa: E402
 
 HEADER = 128
 
@@ -127,20 +131,13 @@ def tree(path):
 
 
 def cgroup(size):
-    """Returns what a child does to be in a cgroup of so many bytes, and what removes the cgroup."""
-    path = f"/sys/fs/cgroup/memory/append-{os.getpid()}"
+    """Returns what a child does to be in a cgroup of size bytes, and what removes the cgroup."""
     try:
-        os.mkdir(path)
-        with open(path + "/memory.limit_in_bytes", "w") as f:
-            f.write(str(size))
+        group = Group(size)
     except OSError as e:
         print(f"no cgroup: {e}")
         return None, lambda: None
-
-    def enter():
-        with open(path + "/cgroup.procs", "w") as f:
-            f.write(str(os.getpid()))
-    return enter, lambda: os.rmdir(path)
+    return group.join, group.remove
 
 
 def forget(paths):

@@ -3,6 +3,7 @@ package benches
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gdb/bench"
 	"gdb/cmd/gdb/cli"
@@ -22,9 +23,8 @@ func (a commands) nearest() *cobra.Command {
 			switch {
 			case store == "":
 				return nil, cli.Usage(errors.New("bench nearest: --store DIR is missing"))
-			case (opt.Of.Run == "") == (opt.Of.Features == ""):
-				return nil, cli.Usage(errors.New("bench nearest: vectors are those of one --run " +
-					"NAME or --features NAME"))
+			case opt.Of.Check() != nil:
+				return nil, cli.Usage(fmt.Errorf("bench nearest: %w", opt.Of.Check()))
 			case opt.Queries < 1 || opt.Exact < 1 || opt.Top < 1 || opt.Probes < 0 ||
 				opt.Rerank < 0:
 				return nil, cli.Usage(errors.New("bench nearest: --queries, --exact and --top " +

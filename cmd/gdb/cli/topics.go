@@ -153,7 +153,8 @@ The settings stand between semicolons, by the names of their flags:
                        above 0
   heads=1..8           a whole number, if both ends are written as such
 
-All other flags are those of each trial; one that is searched is not given.
+Every trial has the other flags of the command. Do not give a flag that is
+searched.
 Trials are drawn by --seed: of listed values each combination once, if --trials
 is enough for all; of a range one number of each equal part.
 

@@ -105,8 +105,8 @@ func (o *options) check(cmd *cobra.Command, args []string) error {
 		return errors.New("--json is of the list: leave " + args[1] + " out")
 	case !ofVectors:
 		return nil
-	case (o.of.Run == "") == (o.of.Features == ""):
-		return errors.New("vectors are those of one --run NAME or --features NAME")
+	case o.of.Check() != nil:
+		return o.of.Check()
 	case o.by != "" && ivf.CheckCloseness(o.by) != nil:
 		return fmt.Errorf("--by %q: want %s", o.by, message.OneOf(ivf.Closenesses()))
 	case !(o.recall > 0 && o.recall <= 1):

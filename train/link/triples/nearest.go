@@ -6,6 +6,14 @@ import "errors"
 // is "".
 type VectorsOf struct{ Run, Features string }
 
+// Check returns an error unless one of both is named, in the words of the flags that name them.
+func (o VectorsOf) Check() error {
+	if (o.Run == "") == (o.Features == "") {
+		return errors.New("give --run NAME or --features NAME, to say which vectors")
+	}
+	return nil
+}
+
 // runPrefix begins the name of vectors of a run.
 const runPrefix = "run "
 
