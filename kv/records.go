@@ -459,6 +459,14 @@ func (m *Meta) File(path string) (FileMeta, bool) {
 	return m.Files[i], true
 }
 
+// Bytes returns what all files of the store take on disk.
+func (m *Meta) Bytes() (n int64) {
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	return n
+}
+
 // CheckSize returns what is wrong with the length of a data file, or "" if the length is the
 // recorded one or the store lists no such file. Code that opens a file asks before it reads
 // anything: a file may claim to be longer than any disk and yet take no room on it.

@@ -35,6 +35,6 @@ func (a *app) compact(ctx context.Context, dir string) error {
 	}
 	w := &cli.Lines{W: a.Out}
 	w.Printf("%s: %s nodes, %s edges, %s\n", dir, cli.Count(m.Nodes), cli.Count(m.Edges),
-		mem.FormatSize(storeBytes(m)))
+		mem.FormatSize(m.Bytes()))
 	return w.Err
 }

@@ -127,7 +127,7 @@ func (a *app) flagCompleters() map[string]cli.CompleteFunc {
 		"run": a.runNames, "resume": a.runNames, "train run": cli.CompleteNone,
 		"plan run": cli.CompleteNone, "from": a.runFiles, "split-column": a.splitColumns,
 		"eval split": a.splitNames, "predict split": a.splitNames, "report split": a.splitNames,
-		"report runs":         a.runLists,
+		"report run":          a.runLists,
 		"ingest split-column": cli.CompleteNone,
 		"ingest split":        cli.CompleteWordsOrFiles("random="),
 		"ingest features":     cli.CompleteWordsOrFiles(source.MadeNames...),

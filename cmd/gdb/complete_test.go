@@ -62,7 +62,7 @@ var completions = []struct{ line, want string }{
 	{"predict s.gdb --out ", "csv parquet npy :8"},
 	{"report s.gdb --split v", "val val@0 val@1 :4"},
 	{"report s.gdb --out ", "html :8"},
-	{"report s.gdb --runs ", "one two :6"}, {"report s.gdb --runs one,", "one,two :6"},
+	{"report s.gdb --run ", "one two :6"}, {"report s.gdb --run one,", "one,two :6"},
 	{"runs s.gdb ", "list show compare plot export rm :4"},
 	{"runs s.gdb compare ", "one two :4"},
 	{"runs s.gdb compare one ", "two :4"},

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/indexcmd"
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/inspect"
@@ -137,13 +137,6 @@ func (a *app) printIO(st *layout.Store, asJSON bool) (err error) {
 	return w.Err
 }
 
-func storeBytes(m *kv.Meta) (n int64) {
-	for _, f := range m.Files {
-		n += f.Size
-	}
-	return n
-}
-
 // listBytes returns what the lists of a direction take on disk, with their index.
 func listBytes(m *kv.Meta, dir layout.Direction) (n int64) {
 	lists, index := layout.TopologyPaths(dir)
@@ -165,7 +158,7 @@ func classCount(m *kv.Meta) int {
 // printTypes lists the types of nodes and edges.
 func printTypes(w *cli.Lines, m *kv.Meta) {
 	if n := len(m.EdgeTypes); n > 0 {
-		w.Printf("edge types  %d: %s\n", n, shorten(m.EdgeTypes, 8))
+		w.Printf("edge types  %d: %s\n", n, message.First(m.EdgeTypes, 8))
 	}
 	for i, r := range m.Relations {
 		w.Printf("  relation  %s edges\n", cli.Cut(fmt.Sprintf("%s -> %s: %-20s %s",
@@ -247,17 +240,17 @@ func printInfo(out io.Writer, dir string, m *kv.Meta, growth *inspect.Growth,
 		for i, of := range f.Sections {
 			columns := m.NodeTypes[i].FeatureColumns().Sources()
 			w.Printf("  type      %s\n", cli.Cut(strings.TrimSpace(fmt.Sprintf("%s: %d x %s %s",
-				m.NodeTypes[i].Name, of.Dim, f.DType, shorten(columns, 8))), 66))
+				m.NodeTypes[i].Name, of.Dim, f.DType, message.First(columns, 8))), 66))
 		}
 		if names := m.FeatureColumns(f).Sources(); len(names) > 0 {
-			w.Printf("  columns   %s\n", cli.Cut(shorten(names, 8), 66))
+			w.Printf("  columns   %s\n", cli.Cut(message.First(names, 8), 66))
 		}
 	}
 	if l := m.Labels; l != nil && l.Kind == "target" {
 		w.Printf("labels      numbers, of %s nodes\n", cli.Count(l.Labeled))
 	} else if l != nil {
 		w.Printf("labels      %s, %s of nodes labeled; %d classes: %s\n", l.Kind,
-			cli.Count(l.Labeled), len(l.Classes), cli.Cut(shorten(l.Classes, 8), 28))
+			cli.Count(l.Labeled), len(l.Classes), cli.Cut(message.First(l.Classes, 8), 28))
 		if l.Unknown > 0 {
 			w.Printf("  unknown   %s of their %s labels\n", cli.Count(l.Unknown),
 				cli.Count(l.Labeled*uint64(len(l.Classes))))
@@ -275,7 +268,7 @@ func printInfo(out io.Writer, dir string, m *kv.Meta, growth *inspect.Growth,
 		w.Printf("edge split  %s\n", line)
 	}
 	w.Printf("partitions  %s\n", partitionsLine(m))
-	w.Printf("files       %d, %s\n", len(m.Files), mem.FormatSize(storeBytes(m)))
+	w.Printf("files       %d, %s\n", len(m.Files), mem.FormatSize(m.Bytes()))
 	for _, note := range cli.DirectionNotes(m) {
 		w.Printf("note  %s\n", note)
 	}
@@ -347,15 +340,4 @@ func zeroDegree(m *kv.Meta) string {
 		return "0"
 	}
 	return cli.Count(m.Stats.InHist[0])
-}
-
-func shorten(names []string, most int) string {
-	sep := " "
-	if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, " ") }) {
-		sep = ", "
-	}
-	if len(names) <= most {
-		return strings.Join(names, sep)
-	}
-	return strings.Join(names[:most], sep) + " …"
 }

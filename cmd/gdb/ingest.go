@@ -357,7 +357,7 @@ func (a *app) printIngested(opt *ingest.Options, m *kv.Meta) error {
 	}
 	s, w := m.Stats, &cli.Lines{W: a.Out}
 	w.Printf("%s: %s nodes, %s edges, %s\n", opt.Out, cli.Count(m.Nodes), cli.Count(m.Edges),
-		mem.FormatSize(storeBytes(m)))
+		mem.FormatSize(m.Bytes()))
 	w.Printf("read %s edges; dropped %s self loops, %s duplicates\n", cli.Count(s.EdgesRead),
 		cli.Count(s.DroppedSelfLoops), cli.Count(s.DroppedDuplicates))
 	for _, line := range cli.EdgeSplitLines(m) {

@@ -86,7 +86,7 @@ func (a *app) order(ctx context.Context, dir string, opt parts.OrderOptions, asJ
 	}
 	w := &cli.Lines{W: a.Out}
 	w.Printf("%s: %s nodes, %s edges, %s\n", opt.Out, cli.Count(meta.Nodes), cli.Count(meta.Edges),
-		mem.FormatSize(storeBytes(meta)))
+		mem.FormatSize(meta.Bytes()))
 	w.Printf("partitions %s\n", partitionsLine(meta))
 	return printDealt(w, report)
 }

@@ -231,9 +231,9 @@ func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 	if err := printRuns(w, all); err != nil {
 		return err
 	}
-	rows, err := differing(st, "runs compare", runs.Names(all))
+	rows, err := report.Differing(st, runs.Names(all))
 	if err != nil {
-		return err
+		return otherTasks("runs compare", err)
 	}
 	for _, row := range rows {
 		for i, r := range all {
@@ -247,32 +247,10 @@ func (a *app) compareRuns(st *layout.Store, all []kv.RunMeta) error {
 	return w.Err
 }
 
-// differing returns the settings that are not the same in all runs: a name, and a value for each.
-func differing(st *layout.Store, command string, names []string) (rows [][]string, err error) {
-	var first [][2]string
-	for i, name := range names {
-		file, err := runs.Open(st, name).ReadAny()
-		if err != nil {
-			return nil, err
-		}
-		settings := setting.Texts(file.Settings())
-		if i == 0 {
-			first = settings
-			for _, s := range settings {
-				rows = append(rows, []string{s[0]})
-			}
-		}
-		if len(settings) != len(first) {
-			return nil, cli.Usage(fmt.Errorf("%s: %s and %s have other tasks, and so other "+
-				"settings", command, names[0], name))
-		}
-		for k, s := range settings {
-			rows[k] = append(rows[k], s[1])
-		}
+// otherTasks returns the error of runs that a command compares.
+func otherTasks(command string, err error) error {
+	if errors.Is(err, report.ErrOtherTasks) {
+		return cli.Usage(fmt.Errorf("%s: %w", command, err))
 	}
-	return slices.DeleteFunc(rows, func(row []string) bool {
-		return row[0] == "run" || !slices.ContainsFunc(row[2:], func(v string) bool {
-			return v != row[1]
-		})
-	}), nil
+	return err
 }

@@ -35,6 +35,18 @@ func OneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
+// First joins the first names of a list, with … for those after the first most.
+func First(names []string, most int) string {
+	sep := " "
+	if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, " ") }) {
+		sep = ", "
+	}
+	if len(names) <= most {
+		return strings.Join(names, sep)
+	}
+	return strings.Join(names[:most], sep) + " …"
+}
+
 // Distance returns the Levenshtein distance: the number of bytes to insert, delete or replace to
 // turn a into b. It takes time O(len(a)·len(b)), and memory O(len(b)).
 func Distance(a, b string) int {

@@ -1,25 +1,23 @@
-package linkcmd
+package report
 
 import (
 	"encoding/json"
 	"fmt"
 	"math"
 
-	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/train/link/rank"
-	"gdb/train/report"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
 
-// ReportData returns what a run that predicts links recorded, for its page.
-func ReportData(dir runs.Dir) (*report.Data, error) {
+// linkData reads what a run that predicts links recorded.
+func linkData(dir runs.Dir) (*Data, error) {
 	f, err := dir.ReadLink()
 	if err != nil {
 		return nil, err
 	}
-	d := &report.Data{Run: dir.Name(), Made: f.GDB, Settings: setting.SetTexts(f.Link)}
+	d := &Data{Run: dir.Name(), Made: f.GDB, Settings: setting.SetTexts(f.Link)}
 	if len(f.Test) > 0 {
 		var r rank.Result
 		if err := json.Unmarshal(f.Test, &r); err != nil {
@@ -46,7 +44,7 @@ func ReportData(dir runs.Dir) (*report.Data, error) {
 	d.Cost = [][2]string{{"epochs", fmt.Sprint(len(d.Epochs))},
 		{"time of training", fmt.Sprintf("%.1f s", seconds)},
 		{"time of evaluation", fmt.Sprintf("%.1f s", eval)},
-		{"edges trained on", cli.Count(edges)}, {"edges and negatives scored", cli.Count(scores)}}
+		{"edges trained on", count(edges)}, {"edges and negatives scored", count(scores)}}
 	if read+written > 0 {
 		d.Cost = append(d.Cost, [][2]string{{"vectors read", mem.FormatSize(read)},
 			{"vectors written", mem.FormatSize(written)},
@@ -62,5 +60,5 @@ func ReportData(dir runs.Dir) (*report.Data, error) {
 func rankRows(r *rank.Result) [][2]string {
 	return [][2]string{{"test mrr", runs.Figure(r.MRR, 4)}, {"hits@1", runs.Figure(r.Hits1, 4)},
 		{"hits@3", runs.Figure(r.Hits3, 4)}, {"hits@10", runs.Figure(r.Hits10, 4)},
-		{"mean rank", runs.Figure(r.MeanRank, 1)}, {"ranks", cli.Count(uint64(r.Ranks))}}
+		{"mean rank", runs.Figure(r.MeanRank, 1)}, {"ranks", count(uint64(r.Ranks))}}
 }
