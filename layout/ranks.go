@@ -55,3 +55,17 @@ func (r *Ranks) Each(end uint64, fn func(v NodeID) error) error {
 	}
 	return nil
 }
+
+// Next returns the first member from v on, and false if there is none.
+func (r *Ranks) Next(v uint64) (next NodeID, is bool) {
+	for i := v / 64; i < uint64(len(r.words)); i++ {
+		w := r.words[i]
+		if i == v/64 {
+			w &= ^uint64(0) << (v % 64)
+		}
+		if w != 0 {
+			return NodeID(i*64 + uint64(bits.TrailingZeros64(w))), true
+		}
+	}
+	return 0, false
+}

@@ -21,7 +21,7 @@ var largeRooms = map[string]int{
 	"cmd/gdb":              5300, // the commands: one table of flags in, one call out
 	"layout/ingest":        5400, // one pipeline from a source, sorted or not, to a store or a level of one
 	"layout/ingest/source": 6600, // what can be ingested: one contract, a file a format
-	"layout/topology":      5300, // lists of any nodes and levels: a contract, a few ways to hold them
+	"layout/topology":      5550, // lists of any nodes and levels: a contract, ways to hold and merge them
 	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
 	"train":                6500, // the loop of a run, what it reports, what it predicts, and why
 	"compute/kernel":       4800, // the CPU's kernels, one table

@@ -28,6 +28,7 @@ type Held struct {
 	blocks     int            // number of blocks so far
 	heads      directory
 	arena      *mem.Arena
+	spare      int64 // bytes of the arena that were given back
 	nodes      uint64
 }
 
@@ -57,35 +58,45 @@ func heldParts(s *Shape, blocks int64, nodes uint64) heldSizes {
 	return heldSizes{heads: lines(directoryBytes(s.endBits, nodes)),
 		index:  lines(8 * indexWords * (blocks + keysAfter)),
 		firsts: lines(listcode.RefBytes * blocks),
-		bytes:  lines((blocks+1)*int64(s.BlockBytes) + listcode.Slack)}
+		bytes:  lines(heldBlocksBytes(s, blocks))}
+}
+
+// heldBlocksBytes returns the bytes of a number of blocks with the space after them.
+func heldBlocksBytes(s *Shape, blocks int64) int64 {
+	return (blocks+1)*int64(s.BlockBytes) + listcode.Slack
 }
 
 func (h heldSizes) total() int64 { return h.heads + h.index + h.firsts + h.bytes }
 
-// NewHeld makes room for the blocks of a file, which Add then adds in order. The caller calls Free.
-func NewHeld(f *File, budget *mem.Budget) (*Held, error) {
-	n := heldParts(&f.Shape, f.Blocks, f.Lists)
+// NewHeld makes room for a number of blocks of a file with these fields, which Add or a Filler then
+// adds in order. The caller calls Free.
+func NewHeld(f *Fields, blocks int64, budget *mem.Budget) (*Held, error) {
+	shape, err := f.Shape()
+	if err != nil {
+		return nil, err
+	}
+	n := heldParts(&shape, blocks, f.Lists)
 	arena, err := mem.NewArena(budget, "compact topology", n.total())
 	if err != nil {
 		return nil, err
 	}
-	h := &Held{Shape: f.Shape, arena: arena, nodes: f.Lists}
+	h := &Held{Shape: shape, arena: arena, nodes: f.Lists}
 	b := arena.Bytes()
 	cut := func(size int64) (part []byte) {
 		part, b = b[:size:size], b[size:]
 		return part
 	}
-	h.heads = newDirectory(f.Shape.endBits, cut(n.heads))
+	h.heads = newDirectory(shape.endBits, cut(n.heads))
 	h.index = mem.View[uint64](cut(n.index))
 	firsts := cut(n.firsts)
 	h.firstBytes = firsts
-	h.firsts = unsafe.Slice((*listcode.Ref)(unsafe.Pointer(unsafe.SliceData(firsts))), f.Blocks)
+	h.firsts = unsafe.Slice((*listcode.Ref)(unsafe.Pointer(unsafe.SliceData(firsts))), blocks)
 	h.bytes = b
 	return h, nil
 }
 
 // Bytes returns the memory held, in bytes.
-func (h *Held) Bytes() int64 { return int64(len(h.arena.Bytes())) }
+func (h *Held) Bytes() int64 { return int64(len(h.arena.Bytes())) - h.spare }
 
 // Populate starts to give pages to the memory of the blocks: see mem.Arena.Populate.
 func (h *Held) Populate() (stop func()) { return h.arena.Populate() }
@@ -156,6 +167,14 @@ func (h *Held) Finish() error {
 		h.index[indexWords*n+1] |= uint64(run) << listcode.CodingSpare
 	}
 	return nil
+}
+
+// trim gives back the memory behind the last block.
+func (h *Held) trim() error {
+	all := int64(len(h.arena.Bytes()))
+	end := all - int64(len(h.bytes)) + heldBlocksBytes(&h.Shape, int64(h.blocks))
+	h.spare = max(0, all-end)
+	return h.arena.Discard(int(end), int(all))
 }
 
 // Key returns the key of a block, counted from 0: see Index.

@@ -32,25 +32,12 @@ type Spec struct {
 // and the entries of about two blocks.
 type Writer struct {
 	spec  Spec
-	shape Shape
 	lists *layout.FileWriter
 	index indexWriter
 	seed  uint32
 	edges uint64
-	block *blockBuilder
-
-	// These describe the open list, the last one that was begun: what of it is in no block yet.
-	any   bool // whether there is an open list
-	node  layout.NodeID
-	last  layout.NodeID // its last id so far
-	start uint32        // position of the first pending entry
-	pend  entries
-	look  int // number of pending entries at which spill is called
+	packing
 }
-
-// lookEvery is how many entries may come before it is checked again whether they still fit in a
-// block.
-const lookEvery = 256
 
 // NewWriter creates the file of lists (PREFIX.csc, or PREFIX.csr for out-lists) and its index
 // (PREFIX.idx). The caller calls Finish or Abort.
@@ -70,8 +57,8 @@ func NewWriter(fs vfs.FS, prefix string, spec Spec) (*Writer, error) {
 			"of 32 bits", prefix, f.Nodes, f.Lists, uint64(layout.MaxNodes))
 	}
 	kind := layout.TopologyKind(spec.Direction)
-	w := &Writer{spec: spec, shape: shape, seed: layout.SumSeed(kind, spec.UUID), look: lookEvery}
-	w.block = newBlockBuilder(&w.shape)
+	w := &Writer{spec: spec, seed: layout.SumSeed(kind, spec.UUID)}
+	w.packing = newPacking(&shape, "write "+prefix, w.writeBlock)
 	if w.lists, err = layout.CreateFile(fs, prefix+layout.ListsExt(spec.Direction)); err != nil {
 		return nil, err
 	}
@@ -147,104 +134,23 @@ func (w *Writer) openList(node layout.NodeID) error {
 		return fmt.Errorf("layout: write %s: node %d comes after node %d; sort the edges",
 			w.lists.Path, node, w.node)
 	}
-	if err := w.closeList(); err != nil {
-		return err
-	}
-	w.any, w.node, w.last = true, node, 0
-	return nil
+	return w.begin(node)
 }
 
-// closeList puts the rest of the open list into blocks.
-func (w *Writer) closeList() error {
-	for len(w.pend.ids) > 0 {
-		if err := w.place(); err != nil {
-			return err
-		}
-	}
-	w.start, w.look = 0, lookEvery
-	return nil
-}
-
-// spill puts pending entries into blocks as long as they fill at least one.
-func (w *Writer) spill() error {
-	for {
-		if w.alone(w.shape.listBitsMost(w.pend.ids)) || w.alone(w.shape.formOf(w.pend.ids).Bits()) {
-			w.look = len(w.pend.ids) + lookEvery
-			return nil
-		}
-		if err := w.place(); err != nil {
-			return err
-		}
-	}
-}
-
-// alone reports whether the pending entries, which take listBits, fit in a block of their own.
-func (w *Writer) alone(listBits int) bool {
-	empty := blockBuilder{shape: &w.shape}
-	return empty.fits(w.node, w.pend, listBits)
-}
-
-// wasteMost says how much of a block may stay empty, one part in wasteMost, to avoid cutting a
-// list: a list in two blocks may take two reads.
-const wasteMost = 16
-
-// place puts as many pending entries as fit into the block, and writes it if that is not all.
-func (w *Writer) place() error {
-	b, n, form := w.block, len(w.pend.ids), w.shape.formOf(w.pend.ids)
-	if listBits := form.Bits(); !b.fits(w.node, w.pend, listBits) {
-		if n = b.room(w.node, w.pend); n > 0 {
-			form = w.shape.formOf(w.pend.ids[:n])
-		}
-		if n > 0 && !b.empty() && w.alone(listBits) &&
-			form.Bits() < 8*w.shape.BlockBytes/wasteMost {
-			n = 0
-		}
-	}
-	if n > 0 {
-		b.add(w.node, w.start, w.pend.head(n), form)
-		if n == len(w.pend.ids) {
-			w.pend.drop(n)
-			return w.advance(n)
-		}
-		w.pend.drop(n)
-		if err := w.advance(n); err != nil {
-			return err
-		}
-	}
-	return w.writeBlock()
-}
-
-// advance moves the position of the first pending entry.
-func (w *Writer) advance(n int) error {
-	if uint64(w.start)+uint64(n) > math.MaxUint32-uint64(w.shape.entriesMost()) {
-		return fmt.Errorf("layout: write %s: node %d has more than %d neighbors", w.lists.Path,
-			w.node, w.start)
-	}
-	w.start += uint32(n)
-	return nil
-}
-
-// writeBlock writes the block and starts the next.
-func (w *Writer) writeBlock() error {
-	b := w.block
+// writeBlock writes a block.
+func (w *Writer) writeBlock(b *blockBuilder) error {
 	out := b.finish(w.index.blocks + 1)
 	binary.LittleEndian.PutUint32(out, layout.NumberedSum(w.seed, out[8:16], out[4:]))
 	if err := w.index.add(b.first, b.start); err != nil {
 		return err
 	}
-	b.reset()
 	return w.lists.Write(out)
 }
 
 // Finish writes the last block and the index, syncs both files, and returns their records.
 func (w *Writer) Finish() ([]kv.FileMeta, error) {
-	if err := w.closeList(); err != nil {
+	if err := w.flush(); err != nil {
 		return nil, err
-	}
-	if !w.block.empty() {
-		if err := w.writeBlock(); err != nil {
-			return nil, err
-		}
 	}
 	lists, index := layout.TopologyPaths(w.spec.Direction)
 	lm, err := w.lists.Finish(lists, layout.TopologyKind(w.spec.Direction))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gdb/blockdev"
+	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/listfile"
@@ -28,6 +29,28 @@ func someEdges(r *rand.Rand, n, nodes int) string {
 		fmt.Fprintf(b, "%d,%d,%d\n", src, dst, (src*7+dst*3)%64)
 	}
 	return b.String()
+}
+
+// commitText appends edges to store s, or makes the store if there is none.
+func commitText(t *testing.T, fs vfs.FS, first bool, text string) {
+	t.Helper()
+	f, err := fs.Create("e.csv", vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = f.Write([]byte("src,dst\n" + text))
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	opt := ingest.Options{}
+	if opt.Edges, opt.Memory = "e.csv", 1<<30; first && err == nil {
+		opt.Out = "s"
+		_, err = ingest.Run(t.Context(), fs, opt)
+	} else if err == nil {
+		_, err = Append(t.Context(), fs, "s", opt)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // formsStore makes a store of some blocks of lists, with levels that add and take away edges.
@@ -164,4 +187,93 @@ func formLists(t *testing.T, s *layout.Store, opt topology.Options) (whole listf
 		}
 	}
 	return whole
+}
+
+// TestRecoded compares compact lists of a store with a level, of which most blocks are taken as
+// they are, with plain ones, and the memory that they take with what is announced. Node 6000 has a
+// list of several blocks, and no level has it.
+func TestRecoded(t *testing.T) {
+	fs, r, base := vfs.NewMem(), rand.New(rand.NewPCG(8, 1)), &strings.Builder{}
+	const nodes = 9000
+	for v := range 120000 {
+		dst := 1 + v%(nodes-1)
+		if r.IntN(8) == 0 {
+			dst = 6000
+		}
+		fmt.Fprintf(base, "%d,%d\n", r.IntN(nodes), dst)
+	}
+	commitText(t, fs, true, base.String()+"8999,0\n")
+	text := ""
+	for v := range 2000 { // too many for a small commit with those that follow
+		text += strings.Repeat(fmt.Sprintf("%d,%d\n", v, []int{3, 10, 6001, 8998}[v%4]), 9)
+	}
+	commitText(t, fs, false, text+"9000,8999\n8999,9000\n")
+	s, err := layout.OpenLive(t.Context(), fs, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := topology.Options{Resident: true}
+	want := formLists(t, s, opt)
+	opt.Form = topology.Compact
+	got := formLists(t, s, opt)
+	if !slices.Equal(got.Off, want.Off) || !slices.Equal(got.Nbrs, want.Nbrs) {
+		t.Error("compact lists are others than plain ones")
+	}
+	if note := recodedNote(t, s); note != "" {
+		t.Errorf("the note is %q", note)
+	}
+}
+
+// TestRecodedLarger: where a level makes lists much longer in bits, they are merged when entries
+// are drawn, which is said.
+func TestRecodedLarger(t *testing.T) {
+	fs, base, far := vfs.NewMem(), &strings.Builder{}, &strings.Builder{}
+	const nodes = 30000
+	for v := range nodes {
+		for k := range 12 {
+			fmt.Fprintf(base, "%d,%d\n", (v+k)%nodes, v)
+		}
+		fmt.Fprintf(far, "%d,%d\n", (v+nodes/2)%nodes, v)
+	}
+	commitText(t, fs, true, base.String())
+	commitText(t, fs, false, far.String())
+	s, err := layout.OpenLive(t.Context(), fs, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := topology.Options{Resident: true}
+	want := formLists(t, s, opt)
+	opt.Form = topology.Compact
+	if got := formLists(t, s, opt); !slices.Equal(got.Nbrs, want.Nbrs) {
+		t.Error("compact lists are others than plain ones")
+	}
+	if note := recodedNote(t, s); !strings.Contains(note, "merged as they are drawn") {
+		t.Errorf("the note is %q", note)
+	}
+}
+
+// recodedNote opens compact lists, checks that they take what is announced, and returns what is
+// said of them.
+func recodedNote(t *testing.T, s *layout.Store) string {
+	t.Helper()
+	dev, err := blockdev.Open(blockdev.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	opt := topology.Options{Resident: true, Form: topology.Compact, Budget: mem.NewBudget(0)}
+	top, err := topology.Open(t.Context(), s, dev, layout.In, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer top.Close()
+	const rounding = 20 * 4096 // of arenas to pages
+	announced := topology.ResidentBytes(s, layout.In, topology.Compact)
+	if most := opt.Budget.Peak(); most > announced+rounding || most < announced/2 {
+		t.Errorf("compact lists took %d bytes, %d are announced", most, announced)
+	}
+	if used := opt.Budget.Used(); top.Stats().Bytes > used || top.Stats().Bytes < used*3/4 {
+		t.Errorf("stats say %d bytes, %d are held", top.Stats().Bytes, used)
+	}
+	return top.Stats().Neighbors.Note
 }

@@ -29,7 +29,7 @@ func loadCompact(ctx context.Context, s *layout.Store, dev blockdev.Device, dir 
 	defer func() { err = errors.Join(err, f.Close()) }()
 	c := &compact{f: *f, edges: s.Meta().Edges, kinds: len(s.Meta().EdgeTypes),
 		budget: opt.Budget}
-	if c.held, err = listfile.NewHeld(f, opt.Budget); err != nil {
+	if c.held, err = listfile.NewHeld(&f.Fields, f.Blocks, opt.Budget); err != nil {
 		return nil, err
 	}
 	stop := c.held.Populate()

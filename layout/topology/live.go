@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type live struct {
 	added  *added
 	nodes  uint64
 	budget *mem.Budget
+	note   string // why lists are merged when entries are drawn, if they need not be
 }
 
 // openLive opens the lists of a store with levels.
@@ -51,6 +53,7 @@ func (l *live) Edges() uint64 {
 func (l *live) Stats() Stats {
 	st := l.Reader.Stats()
 	st.Bytes += l.added.bytes()
+	st.Neighbors.Note = cmp.Or(st.Neighbors.Note, l.note)
 	return st
 }
 

@@ -217,8 +217,11 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	}
 	switch {
 	case len(s.Levels()) == 0:
-	case !opt.Resident || opt.Form == Compact:
+	case !opt.Resident:
 		return openLive(ctx, s, dev, dir, opt)
+	case opt.Form == Compact && s.Base().Meta().Coded:
+		return openRecoded(ctx, s, dev, dir, opt)
+	case opt.Form == Compact: // which fails
 	case mergedMeta(s).Edges < 1<<32:
 		return openMerged[uint32](ctx, s, dev, dir, opt)
 	default:
@@ -256,12 +259,12 @@ func openLists(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 
 // ResidentBytes returns the memory that a resident reader of this store takes in a form. If edges
 // have attributes, plain and packed lists include the paged reader behind Lists; AttributeBytes
-// comes on top. The lists of levels count too, although plain and packed ones of edges without
-// attributes are merged in memory and then freed.
+// comes on top. The lists of levels count too, although they are merged with those of the base and
+// then freed, but for plain and packed ones of edges with attributes.
 func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	levels := len(s.Levels()) > 0
 	if levels && form == Compact {
-		return addedBytes(s) + ResidentBytes(s.Base(), dir, form)
+		return addedBytes(s) + recodedBytes(s, dir)
 	}
 	m := s.Meta()
 	if form == Compact {
