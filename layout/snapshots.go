@@ -93,6 +93,21 @@ func (s *Store) History(ctx context.Context) (*kv.History, error) {
 	return h, err
 }
 
+// NodesAt returns how many nodes the store had at an earlier snapshot, which is named as OpenAt takes
+// it; its files may be gone. Nodes that came later have the numbers from there on.
+func (s *Store) NodesAt(ctx context.Context, at string) (uint64, error) {
+	h, err := s.History(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("layout: %s: %w", s.dir, err)
+	}
+	number, err := snapshotAt(h, at)
+	if err != nil {
+		return 0, fmt.Errorf("layout: %s: %w", s.dir, err)
+	}
+	of, _ := h.Find(number)
+	return of.Nodes, nil
+}
+
 // HeldRecords returns the records of small commits that no level of files has yet.
 func (s *Store) HeldRecords() (all []kv.SnapshotMeta) {
 	edges := s.Recorded().Edges

@@ -53,7 +53,7 @@ func check(ctx context.Context, loop *run.Loop, store *layout.Store, dev blockde
 		if err := c.goOn(ctx); err != nil {
 			return nil, err
 		}
-	} else if err := c.encode(ctx); err != nil {
+	} else if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
 	m = labeled(c.store.Meta(), &c.cfg)
@@ -71,6 +71,16 @@ func check(ctx context.Context, loop *run.Loop, store *layout.Store, dev blockde
 		return nil, err
 	}
 	return c, resolve(&c.cfg, m)
+}
+
+// begin completes the settings of a new run.
+func (c *checked) begin(ctx context.Context) error {
+	if c.cfg.FromRun != "" {
+		if err := c.takeSettings(); err != nil {
+			return err
+		}
+	}
+	return c.encode(ctx)
 }
 
 // encode has the store's features be those that the settings name.

@@ -14,6 +14,8 @@ import (
 	"gdb/train/export"
 	"gdb/train/setting"
 	"gdb/train/task"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // PredictConfig says what to predict.
@@ -24,6 +26,9 @@ type PredictConfig struct {
 	// Split is train, val, test, or a stored set by its whole name; "" is every node, of a typed
 	// store every node of the type that has labels, and of a run of edges every edge.
 	Split string
+	// NewSince names a snapshot, as layout.OpenAt takes it: only nodes that came later are
+	// predicted, of no split. "" is for all.
+	NewSince string
 	// Probabilities asks for the probability of each class in addition.
 	Probabilities bool
 	// Out is the file to write, in the format of its extension: see export.Table. Its columns are
@@ -39,8 +44,13 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := export.CheckPath("predictions", c.Out); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	t, err := openTrained(ctx, store, dev, opening{run: c.Run, split: c.Split, limits: c.Limits,
-		withIDs: true, labeledType: true})
+	o := opening{run: c.Run, split: c.Split, limits: c.Limits, withIDs: true, labeledType: true}
+	if c.NewSince != "" {
+		if o.nodes, err = newNodes(ctx, store, c.NewSince); err != nil {
+			return fmt.Errorf("train: predict what is new since %s: %w", c.NewSince, err)
+		}
+	}
+	t, err := openTrained(ctx, store, dev, o)
 	if err != nil {
 		return err
 	}
@@ -75,6 +85,35 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return fmt.Errorf("train: predict with run %s: %w", c.Run, err)
 	}
 	return nil
+}
+
+// newNodes returns the nodes that came after a snapshot, and were not deleted since.
+func newNodes(ctx context.Context, store *layout.Store, since string) (*roaring.Bitmap, error) {
+	first, err := store.NodesAt(ctx, since)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := nodesFrom(ctx, store, first)
+	if err == nil && nodes.IsEmpty() {
+		return nil, fmt.Errorf("no node came after it: the store had %d nodes then, and snapshot %d "+
+			"has no other", first, store.Meta().Snapshot)
+	}
+	return nodes, err
+}
+
+// nodesFrom returns the nodes from a number on, without those that were deleted.
+func nodesFrom(ctx context.Context, store *layout.Store, first uint64) (*roaring.Bitmap, error) {
+	m, nodes := store.Meta(), roaring.New()
+	nodes.AddRange(first, max(first, m.Nodes))
+	if m.Deleted == "" {
+		return nodes, nil
+	}
+	deleted, err := store.Catalog().Set(ctx, m.Deleted)
+	if err != nil {
+		return nil, err
+	}
+	nodes.AndNot(deleted)
+	return nodes, nil
 }
 
 // ends returns what tells the ends of the edges that are seeds; nil where nodes are.

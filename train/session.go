@@ -66,7 +66,7 @@ func openSession(ctx context.Context, p *planned, pos *position) (*session, erro
 	s.useScale()
 	s.group()
 	s.note()
-	return s, nil
+	return s, s.fitsFromRun()
 }
 
 // note tells the user what to know when the run begins.
@@ -115,6 +115,9 @@ func (s *session) Begin(context.Context) error {
 	s.replicas.begin()
 	s.cfg.Run = s.Dir.Name()
 	s.pos.Seed, s.pos.Sets = s.cfg.Seed, s.nodes.sets
+	if s.cfg.FromRun != "" && !s.Dir.HasCheckpoint() {
+		return s.takeWeights()
+	}
 	return nil
 }
 

@@ -194,6 +194,8 @@ func (t *trained) chooseNodes(ctx context.Context, o *opening, m *kv.Meta) (err 
 		t.set.AddRange(0, uint64(t.in.edges.Len()))
 	case o.labeledType && labels != nil && labels.OfType != "":
 		t.set = nodesOfType(m, labels.OfType)
+	case m.Deleted != "":
+		t.set, err = nodesFrom(ctx, t.in.Store, 0)
 	}
 	return err
 }

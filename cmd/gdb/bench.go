@@ -157,7 +157,7 @@ func (t *trainFlags) benchOptions(a *app, cmd *cobra.Command, store,
 				return opt, err
 			}
 		}
-		if p.Config, err = t.node(a, cmd.Flags()); err != nil {
+		if p.Config, err = t.node(a, cmd.Flags(), nil); err != nil {
 			return opt, err
 		}
 		opt.Points = append(opt.Points, p)

@@ -50,7 +50,7 @@ func (a *app) benchLinkCommand() *cobra.Command {
 			if opt.Buffers, err = bench.ParseBuffers(buffers); err != nil {
 				return cli.Usage(err)
 			}
-			if opt.Config, err = t.link(a, cmd.Flags()); err != nil {
+			if opt.Config, err = t.link(a, cmd.Flags(), nil); err != nil {
 				return err
 			}
 			return a.benchLink(cmd, args[0], t, opt)

@@ -19,7 +19,7 @@ import (
 // linkTask predicts edges.
 var linkTask = task{name: "link", owns: runs.PredictsLinks,
 	take: func(r *request) (job, error) {
-		cfg, err := r.flags.link(r.app, r.cmd.Flags())
+		cfg, err := r.flags.link(r.app, r.cmd.Flags(), r.from)
 		if err == nil && !r.plans {
 			if err = link.Validate(&cfg); err != nil {
 				err = cli.Usage(err)
@@ -77,14 +77,11 @@ func (j *linkJob) plan(_ context.Context, st *layout.Store, _ blockdev.Device) e
 }
 
 // link completes the settings of a training of links, which are not checked.
-func (t *trainFlags) link(a *app, f *pflag.FlagSet) (c link.Config, err error) {
+func (t *trainFlags) link(a *app, f *pflag.FlagSet, from *cli.From) (c link.Config,
+	err error) {
 	base, err := t.line.Recipe()
-	if err == nil && t.from != "" {
-		file, err := readFrom(a, t.from)
-		if err != nil {
-			return c, err
-		}
-		if err := file.link(&base); err != nil {
+	if err == nil && from != nil {
+		if err := from.Link(&base); err != nil {
 			return c, err
 		}
 		base.Run = ""

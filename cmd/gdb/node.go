@@ -24,7 +24,7 @@ import (
 var nodeTask = task{name: "node", owns: func(st *layout.Store, run string) bool {
 	return !runs.PredictsLinks(st, run)
 }, take: func(r *request) (job, error) {
-	cfg, err := r.flags.node(r.app, r.cmd.Flags())
+	cfg, err := r.flags.node(r.app, r.cmd.Flags(), r.from)
 	if err == nil && cfg.OfEdges() {
 		err = cli.Usage(fmt.Errorf("%s: --target says what is predicted of edges: add --task edge",
 			r.cmd.Name()))
@@ -37,7 +37,7 @@ var edgeTask = task{name: "edge", owns: func(st *layout.Store, run string) bool 
 	c, err := runs.Load(st, run)
 	return err == nil && c.OfEdges()
 }, take: func(r *request) (job, error) {
-	cfg, err := r.flags.node(r.app, r.cmd.Flags())
+	cfg, err := r.flags.node(r.app, r.cmd.Flags(), r.from)
 	if err == nil && !cfg.OfEdges() && cfg.Resume == "" {
 		err = cli.Usage(fmt.Errorf("%s: --task edge: give --target, what is predicted of edges: "+
 			"weight, or weight<0", r.cmd.Name()))
@@ -160,14 +160,10 @@ func (j *nodeJob) planOperations(ctx context.Context, st *layout.Store,
 }
 
 // node completes the settings of a training of nodes.
-func (t *trainFlags) node(a *app, f *pflag.FlagSet) (train.Config, error) {
+func (t *trainFlags) node(a *app, f *pflag.FlagSet, from *cli.From) (train.Config, error) {
 	base := setting.Default()
-	if t.from != "" {
-		file, err := readFrom(a, t.from)
-		if err != nil {
-			return base, err
-		}
-		if err := file.node(&base); err != nil {
+	if from != nil {
+		if err := from.Node(&base); err != nil {
 			return base, err
 		}
 		base.Run = ""

@@ -31,7 +31,8 @@ type request struct {
 	cmd   *cobra.Command
 	flags *trainFlags
 	store string
-	plans bool // nothing is trained
+	plans bool      // nothing is trained
+	from  *cli.From // what --from or --from-run takes settings from; nil for nothing
 }
 
 // job is a training, or the plan of one, whose settings are known.

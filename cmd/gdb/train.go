@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"gdb/cmd/gdb/cli"
@@ -62,16 +63,19 @@ func taskNames() (names []string) {
 }
 
 // job completes the settings: of the task that --task names, or that the run has which goes on.
-func (r *request) job() (job, error) {
-	resume := r.flags.line.Resume()
+func (r *request) job() (j job, err error) {
+	ctx, line := r.cmd.Context(), r.flags.line
+	if r.from, err = r.app.FromFlags(ctx, r.store, r.flags.from, line); err != nil {
+		return nil, err
+	}
 	for _, t := range tasks {
 		if t.name != r.flags.task {
 			continue
 		}
-		if t.name == tasks[0].name && resume != "" {
-			st, err := layout.OpenLive(r.cmd.Context(), r.app.FS, r.store)
+		if was := cmp.Or(line.Resume(), line.FromRun()); t.name == tasks[0].name && was != "" {
+			st, err := layout.OpenLive(ctx, r.app.FS, r.store)
 			for _, other := range tasks[1:] {
-				if err == nil && other.owns(st, resume) {
+				if err == nil && other.owns(st, was) {
 					t = other
 				}
 			}

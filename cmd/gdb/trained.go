@@ -120,6 +120,10 @@ func (a *app) predictCommand() *cobra.Command {
 		Use: "predict STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
 		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if c.NewSince != "" && c.Split != "" {
+				return cli.Usage(errors.New("predict: --new-since and --split both say which nodes: " +
+					"give one of them"))
+			}
 			asks := cli.Asks(cmd.Flags(), setting.OfLinks) != ""
 			if out == "" && !asks {
 				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy, as in " +
@@ -142,8 +146,10 @@ func (a *app) predictCommand() *cobra.Command {
 			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
 				return err
 			}
-			if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
-				return err
+			if c.NewSince == "" { // else what is new is in the store as it is
+				if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
+					return err
+				}
 			}
 			links.Run, links.Out = c.Run, out
 			if runs.PredictsLinks(st, c.Run) {
@@ -172,11 +178,13 @@ func (a *app) predictCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
+	f.StringVar(&c.NewSince, "new-since", "", "only nodes that came after this snapshot, a number, "+
+		"day or name as for --at, in the store as it is now")
 	applied.Bind(f, setting.Predict)
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
-	cli.OnlyFor(f, setting.OfNodes, "split", "probabilities")
+	cli.OnlyFor(f, setting.OfNodes, "split", "new-since", "probabilities")
 	links.Bind(f)
 	return cmd
 }

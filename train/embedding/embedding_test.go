@@ -1,12 +1,19 @@
 package embedding
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"gdb/compute/backend"
 	"gdb/internal/mem"
+	"gdb/layout"
+	"gdb/layout/layouttest"
 	"gdb/sample"
+	"gdb/train/runs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 func mustNew(t *testing.T, c Config, budget *mem.Budget) *Table {
@@ -150,4 +157,48 @@ func FuzzDecodeHeader(f *testing.F) {
 			t.Fatalf("%+v became %+v, %v", h, again, err)
 		}
 	})
+}
+
+// TestLoadKnown: a table takes the vectors of a file with fewer nodes, and keeps what it drew for
+// the others. Load refuses such a file, with what to do; a file with more nodes is refused by both.
+func TestLoadKnown(t *testing.T) {
+	store := layouttest.Build(t, vfs.NewMem(), "g.gdb", layouttest.Graph{Nodes: 3})
+	dir := runs.Open(store, "r")
+	if err := store.FS().MkdirAll(dir.Path("checkpoint-1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	few := mustNew(t, Config{Nodes: 10, Dim: 5, Threads: 1, Training: true}, nil)
+	few.Init(3)
+	few.KeepBest()
+	few.Rows()[0] = 7 // since the best evaluation
+	if err := few.Write(dir, dir.Path("checkpoint-1"), 4, true); err != nil {
+		t.Fatal(err)
+	}
+	many := mustNew(t, Config{Nodes: 12, Dim: 5, Threads: 1}, nil)
+	for _, best := range []bool{true, false} {
+		many.Init(9)
+		drawn := slices.Clone(many.Rows()[50:])
+		if err := many.LoadKnown(dir, "checkpoint-1", 4, best); err != nil {
+			t.Fatal(err)
+		}
+		want := few.best.values
+		if !best {
+			want = few.Rows()
+		}
+		if !slices.Equal(many.Rows()[:50], want) || !slices.Equal(many.Rows()[50:], drawn) {
+			t.Errorf("best %v: %v after %v", best, many.Rows(), want)
+		}
+	}
+	err := many.Load(dir, "checkpoint-1", 4, true)
+	if err == nil || errors.Is(err, layout.ErrCorrupt) ||
+		!strings.Contains(err.Error(), "each of 10 nodes, and the snapshot that is read has 12") {
+		t.Errorf("Load: %v", err)
+	}
+	less := mustNew(t, Config{Nodes: 9, Dim: 5, Threads: 1}, nil)
+	if err := less.LoadKnown(dir, "checkpoint-1", 4, true); !errors.Is(err, layout.ErrCorrupt) {
+		t.Errorf("fewer nodes than the file: %v", err)
+	}
+	if err := many.LoadKnown(dir, "checkpoint-1", 5, true); !errors.Is(err, layout.ErrCorrupt) {
+		t.Errorf("another step: %v", err)
+	}
 }

@@ -125,20 +125,39 @@ func (w *pieces) write(b []byte) {
 // Restore reads everything that a run needs to go on from a checkpoint in a directory of it. The
 // optimizer must have taken that many steps.
 func (t *Table) Restore(r runs.Dir, checkpoint string, steps int, best bool) error {
-	return t.read(r, checkpoint, steps, t.arrays(best))
+	return t.read(r, checkpoint, wanted{steps, t.arrays(best), false})
 }
 
 // Load reads the vectors to predict with: those of the best evaluation, if there was one.
 func (t *Table) Load(r runs.Dir, checkpoint string, steps int, best bool) error {
+	return t.read(r, checkpoint, wanted{steps, []array{t.predicting(best)}, false})
+}
+
+// LoadKnown does as Load with a file that may have fewer nodes, the first of the table. The vectors
+// of the others stay as they are.
+func (t *Table) LoadKnown(r runs.Dir, checkpoint string, steps int, best bool) error {
+	return t.read(r, checkpoint, wanted{steps, []array{t.predicting(best)}, true})
+}
+
+// predicting returns the rows under the name of those to predict with in a checkpoint.
+func (t *Table) predicting(best bool) array {
 	rows := t.rows
 	if best {
 		rows.name = bestName
 	}
-	return t.read(r, checkpoint, steps, []array{rows})
+	return rows
+}
+
+// wanted says what to read: arrays, of a file after some steps of the optimizer. fewer says that
+// the file may have fewer nodes.
+type wanted struct {
+	steps  int
+	arrays []array
+	fewer  bool
 }
 
 // read reads the wanted arrays by their names.
-func (t *Table) read(r runs.Dir, checkpoint string, steps int, want []array) (err error) {
+func (t *Table) read(r runs.Dir, checkpoint string, want wanted) (err error) {
 	name := checkpoint + "/" + FileName
 	f, err := r.FS().Open(r.Path(checkpoint, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,9 +167,11 @@ func (t *Table) read(r runs.Dir, checkpoint string, steps int, want []array) (er
 		return fmt.Errorf("train: run %s: %w", r.Name(), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	h, what, err := t.header(f, r.UUID(), steps)
-	for i := 0; err == nil && what == "" && i < len(want); i++ {
-		what, err = h.read(f, r.UUID(), want[i])
+	h, what, err := t.header(f, r.UUID(), want)
+	for i := 0; err == nil && what == "" && i < len(want.arrays); i++ {
+		to := want.arrays[i]
+		to.values = to.values[:h.nodes*uint64(h.dim)]
+		what, err = h.read(f, r.UUID(), to)
 	}
 	if what != "" {
 		err = r.Corrupt(name, what)
@@ -162,7 +183,7 @@ func (t *Table) read(r runs.Dir, checkpoint string, steps int, want []array) (er
 }
 
 // header reads the header of a file. what says which damage it found; "" if none.
-func (t *Table) header(f vfs.File, uuid [16]byte, steps int) (h fileHeader, what string,
+func (t *Table) header(f vfs.File, uuid [16]byte, want wanted) (h fileHeader, what string,
 	err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -178,13 +199,19 @@ func (t *Table) header(f vfs.File, uuid [16]byte, steps int) (h fileHeader, what
 	if h, err = decodeHeader(b, uuid); err != nil {
 		return h, err.Error(), nil
 	}
-	size := headerBytes + int64(len(h.names))*t.cfg.arrayBytes()
+	if h.dim == t.cfg.Dim && h.nodes < t.cfg.Nodes && !want.fewer {
+		return h, "", fmt.Errorf("it has learned a vector for each of %d nodes, and the snapshot "+
+			"that is read has %d: read the snapshot of the run, or train one that begins with it "+
+			"(train --from-run)", h.nodes, t.cfg.Nodes)
+	}
+	fits := h.dim == t.cfg.Dim && (h.nodes == t.cfg.Nodes || want.fewer && h.nodes < t.cfg.Nodes)
+	size := headerBytes + int64(len(h.names))*4*int64(h.nodes)*int64(h.dim)
 	switch {
-	case h.nodes != t.cfg.Nodes || h.dim != t.cfg.Dim:
+	case !fits:
 		what = fmt.Sprintf("vectors of %d values of %d nodes, the run has %d of %d", h.dim, h.nodes,
 			t.cfg.Dim, t.cfg.Nodes)
-	case h.steps != uint64(steps):
-		what = fmt.Sprintf("it is from step %d, the checkpoint from %d", h.steps, steps)
+	case h.steps != uint64(want.steps):
+		what = fmt.Sprintf("it is from step %d, the checkpoint from %d", h.steps, want.steps)
 	case info.Size() != size:
 		what = fmt.Sprintf("it has %d bytes, want %d", info.Size(), size)
 	}

@@ -156,6 +156,8 @@ func (t *trainer) check() (spec run.Spec, err error) {
 			return spec, err
 		}
 		t.cfg.Resume = ""
+	} else if err := t.checkFromRun(); err != nil {
+		return spec, err
 	}
 	if t.cfg.Threads == 0 {
 		t.cfg.Threads = runtime.NumCPU()
@@ -196,6 +198,11 @@ func (t *trainer) open(ctx context.Context) (err error) {
 	}
 	if t.plan, err = MakePlan(&t.cfg, t.store.Meta()); err != nil {
 		return err
+	}
+	if t.plan != nil && t.cfg.FromRun != "" {
+		return fmt.Errorf("train: --from-run %s: vectors are kept on disk by partition with these "+
+			"settings, and a run begins with those of another in memory alone: raise --memory, and "+
+			"leave --order out", t.cfg.FromRun)
 	}
 	read, rows := readData, int(t.store.Meta().Nodes)
 	scored := rows
@@ -311,6 +318,9 @@ func (t *trainer) Begin(context.Context) error {
 	t.cfg.Run = t.Dir.Name()
 	t.pos.Seed, t.pos.Sets = t.cfg.Seed, runs.EdgeSets(t.store.Meta())
 	t.model.init(t.cfg.Seed, t.pool)
+	if t.cfg.FromRun != "" && !t.Dir.HasCheckpoint() {
+		return t.takeVectors()
+	}
 	return nil
 }
 

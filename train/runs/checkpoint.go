@@ -95,6 +95,12 @@ func (r Dir) Checkpoints() ([]int, error) {
 	return numbers, nil
 }
 
+// HasCheckpoint reports whether the run was ever saved, so that it goes on from there.
+func (r Dir) HasCheckpoint() bool {
+	all, err := r.Checkpoints()
+	return err != nil || len(all) > 0
+}
+
 // checkpointNumber returns the number in the name of a checkpoint.
 func checkpointNumber(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, checkpointPrefix)

@@ -270,6 +270,23 @@ func (r Dir) File() (f File, err error) {
 	return f, nil
 }
 
+// BeginsOthers returns an error if no run on the snapshot that is read can begin with what this one
+// has learned: it has saved nothing yet, or is of a later snapshot.
+func (r Dir) BeginsOthers() error {
+	f, err := r.ReadAny()
+	if err != nil {
+		return err
+	}
+	if f.Snapshot > r.snapshot {
+		return fmt.Errorf("train: run %s is of snapshot %d, and a run on snapshot %d does not begin "+
+			"with it: it may know nodes that come later", r.name, f.Snapshot, r.snapshot)
+	}
+	if !r.HasCheckpoint() {
+		return fmt.Errorf("train: run %s: %w", r.name, ErrNoCheckpoint)
+	}
+	return nil
+}
+
 // ErrOtherTask says that a run was trained for another task than the one it is asked for.
 var ErrOtherTask = errors.New("another task")
 

@@ -174,6 +174,21 @@ func sameRows(now, was Settings, run string) error {
 	return nil
 }
 
+// sameModel reports the first setting by which the weights of a run do not fit.
+func sameModel(now, was Settings, run string) error {
+	for _, r := range Rows {
+		if r.For&now.task() == 0 || !r.Weights {
+			continue
+		}
+		if a, b := r.raw(now), r.raw(was); a != b {
+			return fmt.Errorf("train: --from-run %s: %s is %s here, and the weights of the run are "+
+				"of a model with %s: leave the flag out, or train a run from the beginning", run,
+				r.Name, a, b)
+		}
+	}
+	return nil
+}
+
 // checkWord refuses a word that a task does not know.
 func (r *Row) checkWord(word string, t Tasks) error {
 	known := r.choices(t)

@@ -6,6 +6,9 @@ type Identity struct {
 	Run string `json:"run"`
 	// Resume names a run to go on with. What decides the result must be as it was: see SameResult.
 	Resume string `json:"-" setting:"resume"`
+	// FromRun names a run of the store whose weights a new run begins with; "" for none. See
+	// SameModel.
+	FromRun string `json:"from_run,omitempty"`
 	// AsBefore takes all other settings from the run that is resumed.
 	AsBefore bool `json:"-"`
 	// Version is gdb's version, for the record.
@@ -17,4 +20,6 @@ var identityRows = []*Row{
 		Help: "name of the run (default: next free r0001)"},
 	{Name: "resume", For: OfBoth, Free: OfBoth, NotIn: BenchTrain | BenchLink,
 		Help: "go on with this run"},
+	{Name: "from-run", For: OfBoth, NotIn: BenchTrain | BenchLink, Help: "begin with the weights " +
+		"and settings of this run; what it did not know, such as nodes that came later, begins anew"},
 }

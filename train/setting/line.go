@@ -175,6 +175,9 @@ func (l *Line) Run() string { return l.node.Run }
 // Resume returns the name of the run to go on with, "" if none was given.
 func (l *Line) Resume() string { return l.node.Resume }
 
+// FromRun returns the name of the run to begin with, "" if none was given.
+func (l *Line) FromRun() string { return l.node.FromRun }
+
 // Recipe returns the settings that links start from: those of the decoder that was given.
 func (l *Line) Recipe() (Link, error) {
 	if !slices.Contains(Decoders, l.link.Decoder) {

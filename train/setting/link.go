@@ -214,6 +214,9 @@ func (c *Link) validateDevice() error {
 // SameResult reports the first setting by which a resumed run would not be the same run.
 func (c *Link) SameResult(old *Link) error { return sameRows(c, old, old.Run) }
 
+// SameModel reports the first setting by which the vectors of a run do not fit.
+func (c *Link) SameModel(old *Link) error { return sameModel(c, old, old.Run) }
+
 // LinkOptimizers are the values of Learning.Optimizer of links.
 var LinkOptimizers = []string{"adagrad", "adam"}
 
@@ -252,25 +255,29 @@ var (
 var linkRows = slices.Concat(scoringRows, encodingRows, comparingRows, teachingRows)
 
 var scoringRows = []*Row{
-	{Name: "decoder", For: OfLinks, Default: Decoders[0], Choices: Decoders, Group: GroupLink,
+	{Name: "decoder", For: OfLinks, Weights: true,
+		Default: Decoders[0], Choices: Decoders, Group: GroupLink,
 		Help: "with --task link, what scores an edge: {choices}; what else is not given is as " +
 			"its recipe says ({gdb} help link)"},
-	{Name: "dim", For: OfLinks, Default: "200", Group: GroupLink,
+	{Name: "dim", For: OfLinks, Weights: true, Default: "200", Group: GroupLink,
 		Help: "numbers that are learned for each entity"},
-	{Name: "norm-order", Field: "norm", For: OfLinks, Default: "2", Choices: []string{"1", "2"},
+	{Name: "norm-order", Field: "norm", For: OfLinks, Weights: true,
+		Default: "2", Choices: []string{"1", "2"},
 		Any: true, Group: GroupLink, Needs: []Need{needsDistance},
 		Help: "norm of transe and rotate: 1 or 2"},
-	{Name: "reciprocal", For: OfLinks, Group: GroupLink,
+	{Name: "reciprocal", For: OfLinks, Weights: true, Group: GroupLink,
 		Help: "learn each relation a second time for questions for heads"},
 }
 
 var encodingRows = []*Row{
-	{Name: "encoder", For: OfLinks, Default: EncoderNone, Unset: EncoderNone, Choices: Encoders,
+	{Name: "encoder", For: OfLinks, Weights: true,
+		Default: EncoderNone, Unset: EncoderNone, Choices: Encoders,
 		Group: GroupLink, Help: "model over drawn neighbors that makes the vectors that are " +
 			"scored: {choices}"},
 	{Name: "encoder-lr", For: OfLinks, Default: "0.003", Group: GroupLink, Needs: needsEncoder,
 		Help: "rate of the encoder's weights, by Adam"},
-	{Name: "encoder-input", For: OfLinks, Default: EncoderVectors, Unset: EncoderVectors,
+	{Name: "encoder-input", For: OfLinks, Weights: true,
+		Default: EncoderVectors, Unset: EncoderVectors,
 		Choices: EncoderInputs, Group: GroupLink, Needs: needsEncoder, Help: "what it reads of a " +
 			"node: vectors, which are learned, features of the store, or both"},
 }

@@ -75,3 +75,6 @@ func ValidName(name string) error {
 // SameResult reports the first setting by which a resumed run would not be the same run, but for
 // rounding: it may go on with another backend.
 func (c *Node) SameResult(old *Node) error { return sameRows(c, old, old.Run) }
+
+// SameModel reports the first setting by which the weights of a run do not fit.
+func (c *Node) SameModel(old *Node) error { return sameModel(c, old, old.Run) }

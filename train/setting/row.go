@@ -83,6 +83,8 @@ type Row struct {
 	// what a run of that task comes to. KeptIf keeps the value of some runs of nodes though.
 	Free   Tasks
 	KeptIf func(c *Node) bool
+	// Weights says that the weights of a run fit no model with another value.
+	Weights bool
 	// InPlan says what of the setting the time of a step, or of sampling, depends on.
 	InPlan PlanKey
 	// Needs are other settings of links without which it changes nothing.

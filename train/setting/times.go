@@ -34,7 +34,7 @@ var timeRows = []*Row{
 	{Name: "split-time", For: OfNodes, Type: times, Group: GroupInputs,
 		Help: "with --time or --task edge: train on seeds before the first time, validate up to " +
 			"the second, test from there: 2024-01-01,2024-06-01; the store's splits are not read"},
-	{Name: "target", For: OfNodes, InPlan: PlanValue, Group: GroupLearning,
+	{Name: "target", For: OfNodes, Weights: true, InPlan: PlanValue, Group: GroupLearning,
 		Help: "of --task edge: weight, RELATION.weight of a typed store (several with commas " +
 			"between), or whether it is below or above a number, as in 'weight<0'"},
 }

@@ -325,8 +325,18 @@ func (e *Encoder) tensors() []backend.Tensor {
 
 // Restore takes over the state of a checkpoint; load reads one of its arrays.
 func (e *Encoder) Restore(load func(name string, to []float32) error) error {
+	return e.take(e.tensors(), load)
+}
+
+// Begin takes over the weights of a checkpoint, and nothing of the optimizer.
+func (e *Encoder) Begin(load func(name string, to []float32) error) error {
+	return e.take(e.tensors()[:1], load)
+}
+
+// take takes over the first tensors of a checkpoint.
+func (e *Encoder) take(tensors []backend.Tensor, load func(name string, to []float32) error) error {
 	values := make([]float32, e.model.Params().Total)
-	for i, t := range e.tensors() {
+	for i, t := range tensors {
 		if err := load(arrayNames[i], values); err != nil {
 			return err
 		}
