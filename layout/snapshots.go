@@ -93,8 +93,8 @@ func (s *Store) History(ctx context.Context) (*kv.History, error) {
 	return h, err
 }
 
-// NodesAt returns how many nodes the store had at an earlier snapshot, which is named as OpenAt takes
-// it; its files may be gone. Nodes that came later have the numbers from there on.
+// NodesAt returns how many nodes the store had at an earlier snapshot, which is named as OpenAt
+// takes it; its files may be gone. Nodes that came later have the numbers from there on.
 func (s *Store) NodesAt(ctx context.Context, at string) (uint64, error) {
 	h, err := s.History(ctx)
 	if err != nil {

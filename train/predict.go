@@ -95,8 +95,8 @@ func newNodes(ctx context.Context, store *layout.Store, since string) (*roaring.
 	}
 	nodes, err := nodesFrom(ctx, store, first)
 	if err == nil && nodes.IsEmpty() {
-		return nil, fmt.Errorf("no node came after it: the store had %d nodes then, and snapshot %d "+
-			"has no other", first, store.Meta().Snapshot)
+		return nil, fmt.Errorf("no node came after it: the store had %d nodes then, and snapshot "+
+			"%d has no other", first, store.Meta().Snapshot)
 	}
 	return nodes, err
 }

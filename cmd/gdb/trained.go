@@ -110,6 +110,24 @@ func (a *app) evalCommand() *cobra.Command {
 	return cmd
 }
 
+// checkPredict checks the flags of gdb predict before anything is opened.
+func checkPredict(cmd *cobra.Command, c *train.PredictConfig, out string) error {
+	if c.NewSince != "" && c.Split != "" {
+		return cli.Usage(errors.New("predict: --new-since and --split both say which nodes: " +
+			"give one of them"))
+	}
+	asks := cli.Asks(cmd.Flags(), setting.OfLinks) != ""
+	if out == "" && !asks {
+		return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy, as in " +
+			"--out predictions.csv (of a run of links: --head ID, --tail ID or " +
+			"--pairs FILE)"))
+	}
+	if err := export.CheckPath("predictions", out); err != nil && !asks {
+		return cli.Usage(fmt.Errorf("train: %w", err))
+	}
+	return nil
+}
+
 func (a *app) predictCommand() *cobra.Command {
 	var c train.PredictConfig
 	var applied cli.AppliedFlags
@@ -120,18 +138,8 @@ func (a *app) predictCommand() *cobra.Command {
 		Use: "predict STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
 		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if c.NewSince != "" && c.Split != "" {
-				return cli.Usage(errors.New("predict: --new-since and --split both say which nodes: " +
-					"give one of them"))
-			}
-			asks := cli.Asks(cmd.Flags(), setting.OfLinks) != ""
-			if out == "" && !asks {
-				return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy, as in " +
-					"--out predictions.csv (of a run of links: --head ID, --tail ID or " +
-					"--pairs FILE)"))
-			}
-			if err := export.CheckPath("predictions", out); err != nil && !asks {
-				return cli.Usage(fmt.Errorf("train: %w", err))
+			if err := checkPredict(cmd, &c, out); err != nil {
+				return err
 			}
 			if out != "" {
 				if err := a.MayWrite(out, force); err != nil {
@@ -178,8 +186,8 @@ func (a *app) predictCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Run, "run", "", cli.RunHelp)
 	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
-	f.StringVar(&c.NewSince, "new-since", "", "only nodes that came after this snapshot, a number, "+
-		"day or name as for --at, in the store as it is now")
+	f.StringVar(&c.NewSince, "new-since", "", "only nodes that came after this snapshot, a "+
+		"number, day or name as for --at, in the store as it is now")
 	applied.Bind(f, setting.Predict)
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
 	f.StringVar(&out, "out", "", "file to write")

@@ -22,8 +22,9 @@ func (t *trainer) checkFromRun() error {
 		return fmt.Errorf("--from-run: %w", err)
 	}
 	if f.Link.OnDisk() {
-		return fmt.Errorf("train: --from-run %s: the vectors of that run are on disk by partition, "+
-			"and a run begins with those of one in memory: leave the flag out", t.cfg.FromRun)
+		return fmt.Errorf("train: --from-run %s: the vectors of that run are on disk by "+
+			"partition, and a run begins with those of one in memory: leave the flag out",
+			t.cfg.FromRun)
 	}
 	return t.cfg.SameModel(f.Link)
 }
@@ -104,9 +105,9 @@ func (t *trainer) knownRows(state *runs.StateFile, name string, width, most int)
 		return 0, err
 	}
 	if values%uint64(width) != 0 || values > uint64(most*width) {
-		return 0, fmt.Errorf("train: --from-run %s: the run has %d values of %s, and the store has "+
-			"%d of them with %d each: read a snapshot that is not older than the run's", t.cfg.FromRun,
-			values, name, most, width)
+		return 0, fmt.Errorf("train: --from-run %s: the run has %d values of %s, and the store "+
+			"has %d of them with %d each: read a snapshot that is not older than the run's",
+			t.cfg.FromRun, values, name, most, width)
 	}
 	return int(values / uint64(width)), nil
 }

@@ -92,7 +92,8 @@ func TestFromRunGrows(t *testing.T) {
 		t.Error("entities differ")
 	}
 	d := c.Dim
-	wantRelations := slices.Concat(filled(3*d, 2), drawn[1][3*d:4*d], filled(3*d, 3), drawn[1][7*d:])
+	wantRelations := slices.Concat(filled(3*d, 2), drawn[1][3*d:4*d], filled(3*d, 3),
+		drawn[1][7*d:])
 	if !slices.Equal(tr.model.relations.Values, wantRelations) {
 		t.Error("relations differ")
 	}

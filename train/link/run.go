@@ -201,8 +201,8 @@ func (t *trainer) open(ctx context.Context) (err error) {
 	}
 	if t.plan != nil && t.cfg.FromRun != "" {
 		return fmt.Errorf("train: --from-run %s: vectors are kept on disk by partition with these "+
-			"settings, and a run begins with those of another in memory alone: raise --memory, and "+
-			"leave --order out", t.cfg.FromRun)
+			"settings, and a run begins with those of another in memory alone: raise --memory, "+
+			"and leave --order out", t.cfg.FromRun)
 	}
 	read, rows := readData, int(t.store.Meta().Nodes)
 	scored := rows

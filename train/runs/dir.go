@@ -278,8 +278,8 @@ func (r Dir) BeginsOthers() error {
 		return err
 	}
 	if f.Snapshot > r.snapshot {
-		return fmt.Errorf("train: run %s is of snapshot %d, and a run on snapshot %d does not begin "+
-			"with it: it may know nodes that come later", r.name, f.Snapshot, r.snapshot)
+		return fmt.Errorf("train: run %s is of snapshot %d, and a run on snapshot %d does not "+
+			"begin with it: it may know nodes that come later", r.name, f.Snapshot, r.snapshot)
 	}
 	if !r.HasCheckpoint() {
 		return fmt.Errorf("train: run %s: %w", r.name, ErrNoCheckpoint)

@@ -181,9 +181,9 @@ func sameModel(now, was Settings, run string) error {
 			continue
 		}
 		if a, b := r.raw(now), r.raw(was); a != b {
-			return fmt.Errorf("train: --from-run %s: %s is %s here, and the weights of the run are "+
-				"of a model with %s: leave the flag out, or train a run from the beginning", run,
-				r.Name, a, b)
+			return fmt.Errorf("train: --from-run %s: %s is %s here, and the weights of the run "+
+				"are of a model with %s: leave the flag out, or train a run from the beginning",
+				run, r.Name, a, b)
 		}
 	}
 	return nil

@@ -20,6 +20,7 @@ var identityRows = []*Row{
 		Help: "name of the run (default: next free r0001)"},
 	{Name: "resume", For: OfBoth, Free: OfBoth, NotIn: BenchTrain | BenchLink,
 		Help: "go on with this run"},
-	{Name: "from-run", For: OfBoth, NotIn: BenchTrain | BenchLink, Help: "begin with the weights " +
-		"and settings of this run; what it did not know, such as nodes that came later, begins anew"},
+	{Name: "from-run", For: OfBoth, NotIn: BenchTrain | BenchLink,
+		Help: "begin with the weights and settings of this run; what it did not know, such as " +
+			"nodes that came later, begins anew"},
 }

@@ -32,11 +32,11 @@ func (a *App) FromFlags(ctx context.Context, store, name string, l *setting.Line
 	case run == "" && name == "":
 		return nil, nil
 	case run != "" && name != "":
-		return nil, Usage(errors.New("train: --from-run takes the settings of its run: leave --from " +
-			"out"))
+		return nil, Usage(errors.New("train: --from-run takes the settings of its run: leave " +
+			"--from out"))
 	case run != "" && l.Resume() != "":
-		return nil, Usage(errors.New("train: --from-run begins a new run, and --resume goes on with " +
-			"one: give one of them"))
+		return nil, Usage(errors.New("train: --from-run begins a new run, and --resume goes on " +
+			"with one: give one of them"))
 	case run != "":
 		st, err := layout.OpenLive(ctx, a.FS, store)
 		if err != nil {
