@@ -96,8 +96,8 @@ func (a *app) rootCommand() *cobra.Command {
 	reading := []*cobra.Command{a.infoCommand(), a.checkCommand(), a.planCommand(),
 		a.trainCommand(), a.reportCommand(), a.evalCommand(), a.predictCommand(),
 		a.embedCommand(), a.explainCommand(), a.shellCommand(), servecmd.Serve(&a.App, version),
-		servecmd.MCP(&a.App, version), a.partitionCommand(), a.orderCommand(),
-		a.exportCommand()}
+		servecmd.MCP(&a.App, version), servecmd.UI(&a.App, version), a.partitionCommand(),
+		a.orderCommand(), a.exportCommand()}
 	a.AtFlag(reading...)
 	root.AddCommand(reading...)
 	root.AddCommand(a.demoCommand(), a.ingestCommand(), a.splitCommand(), a.runsCommand(),

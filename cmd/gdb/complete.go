@@ -196,7 +196,7 @@ func (a *app) complete(root *cobra.Command) {
 		"bench link":  cli.CompleteStoreThen(cli.CompleteNone),
 		"bench gen":   cli.CompleteWords(append(gen.Kinds, benches.Kron)...)}
 	for _, name := range []string{"info", "check", "plan", "train", "split", "report", "eval",
-		"predict", "embed", "shell", "serve", "partition", "order", "export",
+		"predict", "embed", "shell", "serve", "ui", "partition", "order", "export",
 		"snapshots", "index"} {
 		arguments[name] = cli.CompleteStoreThen(cli.CompleteNone)
 	}

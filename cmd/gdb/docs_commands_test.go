@@ -19,6 +19,7 @@ var notRun = []struct{ begins, why string }{
 	{"gdb serve cora.gdb --http", "answers until it is ended; http.txtar runs the like"},
 	{"gdb serve r22.gdb", "of a graph of bench gen rmat"},
 	{"gdb mcp cora.gdb", "answers until its input ends; http.txtar runs the like"},
+	{"gdb ui ", "answers until it is ended; ui.txtar runs the like"},
 	{"gdb bench gen rmat --scale", "writes gigabytes"},
 	{"gdb bench gen kron --in cora.gdb --factor 64", "writes 90 MB and trains on them"},
 	{"gdb bench gen sbm --nodes 200000", "writes 60 MB"},

@@ -27,11 +27,16 @@ type httpServer struct {
 	address string
 }
 
-// mustServe starts a server and waits until it answers.
+// mustServe starts gdb serve and waits until it answers.
 func mustServe(t *testing.T, args ...string) *httpServer {
 	t.Helper()
-	s := &httpServer{cmd: child(context.Background(), append([]string{"serve", "--http",
-		"127.0.0.1:0"}, args...)...)}
+	return mustBegin(t, append([]string{"serve", "--http", "127.0.0.1:0"}, args...)...)
+}
+
+// mustBegin starts a command that serves HTTP and waits until it answers.
+func mustBegin(t *testing.T, args ...string) *httpServer {
+	t.Helper()
+	s := &httpServer{cmd: child(context.Background(), args...)}
 	notes, err := s.cmd.StderrPipe()
 	if err == nil {
 		err = s.cmd.Start()
@@ -43,6 +48,7 @@ func mustServe(t *testing.T, args ...string) *httpServer {
 	lines := bufio.NewScanner(notes)
 	for s.address == "" && lines.Scan() {
 		_, s.address, _ = strings.Cut(lines.Text(), " at http://")
+		s.address, _, _ = strings.Cut(s.address, "/")
 	}
 	go func() { _, _ = io.Copy(io.Discard, notes) }()
 	if s.address == "" {
@@ -128,6 +134,27 @@ func TestServeHTTP(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(store, "runs", "r", "predict-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestUI: gdb ui answers a browser in little memory, and ends by a signal as it should.
+func TestUI(t *testing.T) {
+	t.Chdir(t.TempDir())
+	store := killStore(t)
+	s := mustBegin(t, "ui", store, "--addr", "127.0.0.1:0", "--memory", "256MiB")
+	r, err := http.Get("http://" + s.address + "/statement?q=STATS+GRAPH")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK || !strings.Contains(string(text), "edges") {
+		t.Errorf("%v, status %d:\n%s", err, r.StatusCode, text)
+	}
+	var exit *exec.ExitError
+	if err := s.end(os.Interrupt.(syscall.Signal)); !errors.As(err, &exit) ||
+		exit.ExitCode() != exitInterrupted {
+		t.Errorf("interrupted, the server ended with %v", err)
 	}
 }
 

@@ -72,9 +72,8 @@ func (d *drawing) y(v float64) float64 {
 
 // text writes s, with special characters escaped, at a place.
 func (d *drawing) text(x, y float64, anchor, s, attributes string) {
-	s = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 	fmt.Fprintf(&d.b, `<text x="%.1f" y="%.1f" text-anchor="%s"%s>%s</text>`+"\n", x, y, anchor,
-		attributes, s)
+		attributes, escaped(s))
 }
 
 // box draws a rectangle from value lo to hi.

@@ -131,6 +131,7 @@ var rooms = map[string][]string{
 	"serve": {
 		"serve/protocol",
 		"serve/web",
+		"serve/ui",
 		"serve",
 	},
 	"shell": {

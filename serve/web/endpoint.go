@@ -150,8 +150,8 @@ func (i *id) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// table is the answer of a statement.
-type table struct {
+// Table is the answer of a statement.
+type Table struct {
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows" jsonschema:"text, numbers or null"`
 	Notes   []string `json:"notes,omitempty" jsonschema:"what the rows do not show"`
@@ -161,13 +161,13 @@ type table struct {
 const rowsMost = 10_000
 
 // statement runs a statement and returns its rows.
-func (r *request) statement(ctx context.Context, text string, params map[string]any) (*table,
+func (r *request) statement(ctx context.Context, text string, params map[string]any) (*Table,
 	error) {
 	res, err := r.db.Query(ctx, text, params)
 	if err != nil {
 		return nil, err
 	}
-	out := &table{Rows: res.Rows}
+	out := &Table{Rows: res.Rows}
 	bytes := int64(0)
 	for _, row := range res.Rows {
 		for i, cell := range row {

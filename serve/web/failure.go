@@ -37,6 +37,14 @@ func wrong(where, what, do string) error {
 	return &failure{Status: http.StatusBadRequest, What: what, Where: where, Do: do}
 }
 
+// Wrong returns the error of a page that cannot be made as it is asked for.
+func Wrong(where, what, do string) error { return wrong(where, what, do) }
+
+// NotFound returns the error of a page about what the store does not have.
+func NotFound(where, what, do string) error {
+	return &failure{Status: statusNotFound, What: what, Where: where, Do: do}
+}
+
 // failureOf returns an error as clients get it.
 func failureOf(err error) *failure {
 	var f *failure

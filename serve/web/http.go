@@ -37,6 +37,9 @@ type HTTP struct {
 	// Token is what requests have to show, as "Authorization: Bearer TOKEN"; "" for nothing. Then
 	// only requests that name this machine itself are answered.
 	Token string
+	// Pages are served to people beside the endpoints. A browser shows the token as the password of
+	// any user.
+	Pages []Page
 }
 
 // Serve answers requests until ctx is cancelled, and returns its error then. Requests in flight are
@@ -80,6 +83,12 @@ func (h HTTP) handler() http.Handler {
 		paths = append(paths, e.method+" "+e.path)
 		mux.HandleFunc(e.path, func(w http.ResponseWriter, q *http.Request) {
 			h.guarded(w, q, e, serve)
+		})
+	}
+	for _, p := range h.Pages {
+		e := &endpoint{method: http.MethodGet, path: p.Path, name: p.Name, timeMost: timeUsual}
+		mux.HandleFunc(p.Path, func(w http.ResponseWriter, q *http.Request) {
+			h.guarded(w, q, e, h.page(p))
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
@@ -130,6 +139,9 @@ func (h HTTP) guarded(rw http.ResponseWriter, q *http.Request, e *endpoint, serv
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	if f := h.mayAsk(q, e); f != nil {
+		if f.Status == http.StatusUnauthorized && len(h.Pages) > 0 {
+			w.Header().Set("WWW-Authenticate", `Basic realm="the token is the password"`)
+		}
 		writeFailure(w, f)
 		return
 	}
@@ -140,6 +152,9 @@ func (h HTTP) guarded(rw http.ResponseWriter, q *http.Request, e *endpoint, serv
 func (h HTTP) mayAsk(q *http.Request, e *endpoint) *failure {
 	if e.name != "healthz" && h.Token != "" {
 		given, ok := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
+		if _, password, basic := q.BasicAuth(); basic && len(h.Pages) > 0 {
+			given, ok = password, true
+		}
 		if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(h.Token)) != 1 {
 			return &failure{Status: http.StatusUnauthorized, Where: "header Authorization",
 				What: "the token is missing or wrong", Do: "send Authorization: Bearer TOKEN"}
@@ -214,15 +229,11 @@ func (h HTTP) serveJSON(w http.ResponseWriter, q *http.Request, e *endpoint) {
 
 // answer calls an endpoint, when it is the request's turn, and returns the answer as JSON.
 func (r *request) answer(ctx context.Context, e *endpoint, body []byte) ([]byte, error) {
-	if turn := r.turns[e.name]; turn != nil {
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	out, err := e.call(ctx, r, body)
+	var out any
+	err := r.inTurn(ctx, r.turns[e.name], func() (err error) {
+		out, err = e.call(ctx, r, body)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type nearestIn struct {
 func nearestEndpoint() *endpoint {
 	return typed(endpoint{method: http.MethodPost, path: "/nearest", name: "nearest", atOnce: 2,
 		about: "Find the nodes whose learned vectors, or features, are closest to those of a node.",
-	}, func(ctx context.Context, r *request, in *nearestIn) (*table, error) {
+	}, func(ctx context.Context, r *request, in *nearestIn) (*Table, error) {
 		which, err := in.vectors(r)
 		if err != nil {
 			return nil, err

@@ -21,7 +21,7 @@ type neighborsIn struct {
 func neighborsEndpoint() *endpoint {
 	return typed(endpoint{method: http.MethodPost, path: "/neighbors", name: "neighbors",
 		about: "List the neighbors of a node, with the types, weights and times of the edges."},
-		func(ctx context.Context, r *request, in *neighborsIn) (*table, error) {
+		func(ctx context.Context, r *request, in *neighborsIn) (*Table, error) {
 			limit, err := limitOf("limit", in.Limit, 100)
 			if err != nil {
 				return nil, err

@@ -22,7 +22,7 @@ type scoreIn struct {
 func scoreEndpoint() *endpoint {
 	return typed(endpoint{method: http.MethodPost, path: "/score", name: "score", atOnce: 2,
 		about: "Score an edge with a run that predicts links, or find the best heads or tails.",
-	}, func(ctx context.Context, r *request, in *scoreIn) (*table, error) {
+	}, func(ctx context.Context, r *request, in *scoreIn) (*Table, error) {
 		run, err := r.linkRun(in.Run)
 		if err != nil {
 			return nil, err

@@ -48,6 +48,7 @@ type Service struct {
 	links   []*keptRun
 	metrics *metrics
 	turns   map[string]chan struct{} // of endpoints that few requests run at a time, by name
+	pages   chan struct{}            // the turns of pages
 }
 
 // served is a run that predicts nodes.
@@ -77,7 +78,7 @@ func Open(ctx context.Context, opt Options) (s *Service, err error) {
 		Threads: s.opt.Threads, Budget: s.lookups, Vectors: s.vectorsOf,
 		Nearest: graph.NearestBy(nearest.Open), Predict: s.predictNodes})
 	s.metrics = newMetrics(s)
-	s.turns = map[string]chan struct{}{}
+	s.turns, s.pages = map[string]chan struct{}{}, make(chan struct{}, pagesAtOnce)
 	for _, e := range endpoints {
 		if e.atOnce > 0 {
 			s.turns[e.name] = make(chan struct{}, e.atOnce)

@@ -34,7 +34,7 @@ func WriteExplanation(w io.Writer, e *train.Explanation) error {
 		Title    string
 		Picture  template.HTML
 		Outcomes [][2]string
-	}{e, explanationTitle(e), template.HTML(ExplanationPicture(e)), outcomes(e)})
+	}{e, explanationTitle(e), template.HTML(explanationRings(e).SVG()), outcomes(e)})
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -45,11 +45,15 @@ func explanationTitle(e *train.Explanation) string {
 	return fmt.Sprintf("Run %s predicts of node %s: %s", e.Run, e.Node, predicted(&e.Outcome))
 }
 
-// ExplanationPicture draws the listed edges around the node, as SVG: arrows are as dark as their
-// masks, and nodes are colored by whether they add to the output.
-func ExplanationPicture(e *train.Explanation) []byte {
+// ExplanationPicture draws the listed edges around the node, as a file of SVG.
+func ExplanationPicture(e *train.Explanation) []byte { return explanationRings(e).File() }
+
+// explanationRings draws the listed edges around the node: arrows are as dark as their masks, and
+// nodes that lower the output have a mark of their own.
+func explanationRings(e *train.Explanation) *chart.Rings {
 	r := &chart.Rings{Title: explanationTitle(e), Note: fmt.Sprintf("the first %d of %d edges; "+
-		"dark: learned to matter; orange: lowers the output", len(e.Edges), e.EdgeCount)}
+		"dark ones were learned to matter", len(e.Edges), e.EdgeCount),
+		Groups: []string{"adds to the output, or is not listed", "lowers the output"}}
 	places, added := map[string]int{}, map[string]float64{}
 	for _, x := range e.Nodes {
 		added[x.Name] = x.Gradient
@@ -59,7 +63,11 @@ func ExplanationPicture(e *train.Explanation) []byte {
 		if !known {
 			at = len(r.Nodes)
 			places[name] = at
-			r.Nodes = append(r.Nodes, chart.RingNode{Name: name, Ring: ring, Mark: added[name]})
+			n := chart.RingNode{Name: name, Ring: ring, Detail: name}
+			if added[name] < 0 {
+				n.Group = 1
+			}
+			r.Nodes = append(r.Nodes, n)
 		}
 		return at
 	}
@@ -69,7 +77,7 @@ func ExplanationPicture(e *train.Explanation) []byte {
 		r.Edges = append(r.Edges, chart.RingEdge{From: place(x.Src, x.SrcHops), To: to,
 			Weight: x.Mask})
 	}
-	return r.SVG()
+	return r
 }
 
 // ExplanationText writes an explanation for a terminal of 80 columns.

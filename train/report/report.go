@@ -44,7 +44,12 @@ type Data struct {
 	Ranks, Cost [][2]string
 	// Test is the evaluation on a split; nil if there is none.
 	Test *train.EvalResult
+	// Links lead to other pages of a server; nil in a file.
+	Links []Link
 }
+
+// Link leads to another page.
+type Link struct{ Text, To string }
 
 // view is the data that fills the page.
 type view struct {

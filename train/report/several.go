@@ -18,6 +18,7 @@ type Several struct {
 	// Differing lists the settings that are not the same in all runs: a name, and a
 	// value for each run.
 	Differing [][]string
+	Links     []Link // as in Data
 }
 
 // runRow is a line of the table of runs.
@@ -29,7 +30,7 @@ type runRow struct {
 
 // WriteSeveral writes a page that compares runs.
 func WriteSeveral(w io.Writer, s *Several) error {
-	v := &view{Data: &Data{Store: s.Store, Data: s.Data}, Settings: s.Differing,
+	v := &view{Data: &Data{Store: s.Store, Data: s.Data, Links: s.Links}, Settings: s.Differing,
 		Title: fmt.Sprintf("%d runs of %s", len(s.Runs), s.Store)}
 	var metrics []string
 	for i, d := range s.Runs {

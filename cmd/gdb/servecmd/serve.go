@@ -1,4 +1,4 @@
-// Package servecmd has the commands that answer other programs: gdb serve and gdb mcp.
+// Package servecmd has the commands that answer others: gdb serve, gdb mcp and gdb ui.
 package servecmd
 
 import (
@@ -64,8 +64,7 @@ exit code 130, when requests in flight are answered.`,
 	f.StringVar(&c.socket, "socket", "", "path of the Unix socket to listen at")
 	f.StringVar(&c.http, "http", "", "address to answer HTTP at: HOST:PORT")
 	c.bind(cmd)
-	f.StringVar(&c.tokenFile, "token-file", "",
-		"file whose first line is the token that HTTP requests show")
+	c.bindToken(cmd)
 	f.BoolVar(&c.untilIdle, "until-idle", false,
 		"end with the last program that is connected to the socket")
 	return cmd
@@ -102,6 +101,12 @@ func (c *command) bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&c.runs, "run", nil, "run that answers; repeatable (default: the best)")
 	f.StringVar(&c.io, "io", "auto", cli.HelpOf("io"))
+}
+
+// bindToken adds the flag of a server over HTTP.
+func (c *command) bindToken(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.tokenFile, "token-file", "",
+		"file whose first line is the token that HTTP requests show")
 }
 
 // with opens a store and its device for do.
@@ -206,12 +211,18 @@ func (c *command) check(cmd *cobra.Command) (token string, err error) {
 	if c.http == "" {
 		return "", nil
 	}
+	return c.tokenFor("--http", c.http)
+}
+
+// tokenFor returns the token of a server at an address, which a flag gives.
+func (c *command) tokenFor(flag, address string) (token string, err error) {
 	if token, err = c.token(); err != nil {
 		return "", err
 	}
-	if token == "" && !web.IsLoopback(c.http) {
-		return "", cli.Usage(fmt.Errorf("serve: --http %s can be reached from other machines: "+
-			"give a token in --token-file or GDB_HTTP_TOKEN, or listen at localhost:PORT", c.http))
+	if token == "" && !web.IsLoopback(address) {
+		return "", cli.Usage(fmt.Errorf("%s: %s %s can be reached from other machines: give a "+
+			"token in --token-file or GDB_HTTP_TOKEN, or listen at localhost:PORT", c.Running, flag,
+			address))
 	}
 	return token, nil
 }
@@ -225,18 +236,18 @@ func (c *command) token() (string, error) {
 	if c.tokenFile != "" {
 		b, err := os.ReadFile(c.tokenFile)
 		if err != nil {
-			return "", cli.Usage(fmt.Errorf("serve: --token-file: %w", err))
+			return "", cli.Usage(fmt.Errorf("%s: --token-file: %w", c.Running, err))
 		}
 		text, from = string(b), "--token-file "+c.tokenFile
 		if strings.TrimSpace(text) == "" {
-			return "", cli.Usage(fmt.Errorf("serve: %s is empty", from))
+			return "", cli.Usage(fmt.Errorf("%s: %s is empty", c.Running, from))
 		}
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	text = strings.TrimSpace(text)
 	if text != "" && len(text) < tokenLeast {
-		return "", cli.Usage(fmt.Errorf("serve: the token of %s has %d characters: take at least "+
-			"%d", from, len(text), tokenLeast))
+		return "", cli.Usage(fmt.Errorf("%s: the token of %s has %d characters: take at least "+
+			"%d", c.Running, from, len(text), tokenLeast))
 	}
 	return text, nil
 }
@@ -259,6 +270,12 @@ func (c *command) open(cmd *cobra.Command, st *layout.Store, dev blockdev.Device
 		}
 	}
 	c.say("opening %s: outputs of all nodes are computed once", st.Path())
+	return c.openRuns(cmd, st, dev, memory, names)
+}
+
+// openRuns opens a store and runs.
+func (c *command) openRuns(cmd *cobra.Command, st *layout.Store, dev blockdev.Device, memory int64,
+	names []string) (*web.Service, error) {
 	return web.Open(cmd.Context(), web.Options{Store: st, Device: dev, Memory: memory,
 		Threads: c.Threads, Version: c.version, Runs: names, Notes: c.Note})
 }
