@@ -34,8 +34,15 @@ func (p *pipeline) sorted() Sorted {
 func (t *listPass) stream(ctx context.Context, from Sorted) error {
 	_, isLevel := from.(belower)
 	var watch *stream.PairWatch
-	if t.dir == layout.In && !isLevel {
+	if t.dir == layout.In && !isLevel && !from.Meta().Undirected { // there, each has its reverse
 		watch = stream.NewPairWatch()
+	}
+	if watch != nil {
+		defer func() { t.out.Pairs = watch.Counts() }()
+	}
+	t.total = t.p.info.Edges
+	if t.isBare() {
+		return t.streamBare(ctx, from, watch)
 	}
 	g := &group{t: t, full: make(chan []uint64, groupBatches), free: make(chan []uint64,
 		groupBatches), failed: make(chan error, 1)}
@@ -47,7 +54,6 @@ func (t *listPass) stream(ctx context.Context, from Sorted) error {
 		defer bug.Catch()
 		g.write()
 	})
-	t.total = t.p.info.Edges
 	err := from.Lists(ctx, t.dir, func(c *source.EdgeChunk) error {
 		if watch != nil {
 			watch.Observe(c.SrcInt, c.DstInt)
@@ -57,9 +63,6 @@ func (t *listPass) stream(ctx context.Context, from Sorted) error {
 		}
 		return ctx.Err()
 	})
-	if watch != nil {
-		t.out.Pairs = watch.Counts()
-	}
 	if err == nil {
 		err = g.flush()
 	}

@@ -111,6 +111,25 @@ func (w *Writer) AddEdge(node layout.NodeID, e Edge) (err error) {
 	return w.spill()
 }
 
+// AddEdges appends entries from … to-1 of l to the list of node, as AddEdge does. The store is not
+// typed, and l has what the spec says.
+func (w *Writer) AddEdges(node layout.NodeID, l *Lists, from, to uint64) error {
+	if from == to {
+		return nil
+	}
+	if !w.any || node != w.node {
+		if err := w.openList(node); err != nil {
+			return err
+		}
+	}
+	if last := l.Nbrs[to-1]; uint64(last) >= w.spec.Nodes { // those before are not above it
+		return fmt.Errorf("layout: write %s: neighbor %d of node %d is not below the %d nodes",
+			w.lists.Path, last, node, w.spec.Nodes)
+	}
+	w.edges += to - from
+	return w.add(l, from, to)
+}
+
 func (w *Writer) addAttributes(e Edge) {
 	v := &w.pend.values
 	if w.shape.Types {

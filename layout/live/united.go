@@ -59,7 +59,7 @@ func (u *united) Lists(ctx context.Context, dir layout.Direction,
 	fn func(*source.EdgeChunk) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
-	var heap []*entryStream
+	var heap []headEntry
 	var all []*entryStream
 	defer func() {
 		cancel()
@@ -70,10 +70,6 @@ func (u *united) Lists(ctx context.Context, dir layout.Direction,
 			}
 		}
 	}()
-	removed := &u.union.removed
-	if dir == layout.Out {
-		removed = new(uint64) // in-lists have counted
-	}
 	for _, l := range u.levels {
 		s := newEntryStream(l, u.union)
 		all = append(all, s)
@@ -83,23 +79,20 @@ func (u *united) Lists(ctx context.Context, dir layout.Direction,
 		})
 	}
 	for _, s := range all {
-		if s.next(removed) {
-			heap = append(heap, s)
+		if s.next() {
+			heap = append(heap, headEntry{s.key(), s})
 		}
 	}
 	for i := len(heap) / 2; i >= 0; i-- {
 		sift(heap, i)
 	}
 	c := &source.EdgeChunk{Where: source.Where{File: "levels", Unit: "edge"}}
-	nodes, nbrs := &c.DstInt, &c.SrcInt
-	if dir == layout.Out {
-		nodes, nbrs = nbrs, nodes
-	}
 	for len(heap) > 0 {
-		s := heap[0]
-		*nodes, *nbrs = append(*nodes, s.key>>32), append(*nbrs, s.key&absent)
-		s.run.attributes(s.i, c)
-		if !s.next(removed) {
+		s := heap[0].of
+		s.take(c, dir, nextKey(heap))
+		if s.i < len(s.run.keys) || s.next() {
+			heap[0].key = s.key()
+		} else {
 			heap[0] = heap[len(heap)-1]
 			heap = heap[:len(heap)-1]
 		}
@@ -113,47 +106,59 @@ func (u *united) Lists(ctx context.Context, dir layout.Direction,
 		c.SrcInt, c.DstInt, c.TypeInt = c.SrcInt[:0], c.DstInt[:0], c.TypeInt[:0]
 		c.Weight, c.Time = c.Weight[:0], c.Time[:0]
 	}
+	for _, s := range all {
+		if dir == layout.In { // out-lists have the same edges
+			u.union.removed -= s.removed
+		}
+	}
 	return ctx.Err()
 }
 
-// sift moves stream i of a heap down to its place.
-func sift(heap []*entryStream, i int) {
-	for {
-		least := i
-		for _, k := range [2]int{2*i + 1, 2*i + 2} {
-			if k < len(heap) && heap[k].key < heap[least].key {
-				least = k
-			}
-		}
-		if least == i {
-			return
-		}
-		heap[i], heap[least] = heap[least], heap[i]
-		i = least
+// headEntry is the next entry of a stream in a heap.
+type headEntry struct {
+	key uint64
+	of  *entryStream
+}
+
+// nextKey returns the least key of the streams of a heap but the first.
+func nextKey(heap []headEntry) uint64 {
+	least := ^uint64(0)
+	for i := range heap[1:min(3, len(heap))] {
+		least = min(least, heap[1+i].key)
 	}
+	return least
+}
+
+// sift moves entry i of a heap down to its place.
+func sift(heap []headEntry, i int) {
+	if i >= len(heap) {
+		return
+	}
+	moved := heap[i]
+	for {
+		k := 2*i + 1
+		if k >= len(heap) {
+			break
+		}
+		if k+1 < len(heap) && heap[k+1].key < heap[k].key {
+			k++
+		}
+		if heap[k].key >= moved.key {
+			break
+		}
+		heap[i] = heap[k]
+		i = k
+	}
+	heap[i] = moved
 }
 
 // entries are some entries of lists of a level: a node and a neighbor each, by the numbers that
 // they get, and what they carry.
 type entries struct {
 	keys    []uint64
-	by      []layout.EdgeKey // where levels take edges away
 	types   []uint16
 	weights []float32
 	times   []int64
-}
-
-// attributes adds what entry i carries to a chunk.
-func (e *entries) attributes(i int, c *source.EdgeChunk) {
-	if e.types != nil {
-		c.TypeInt = append(c.TypeInt, uint32(e.types[i]))
-	}
-	if e.weights != nil {
-		c.Weight = append(c.Weight, e.weights[i])
-	}
-	if e.times != nil {
-		c.Time = append(c.Time, e.times[i])
-	}
 }
 
 // entryStream hands the entries of a level on, from a goroutine that reads them.
@@ -162,11 +167,12 @@ type entryStream struct {
 	union *union
 	full  chan entries
 	free  chan entries
-	err   error // of reading; read after full is closed
+	// These are read after full is closed.
+	err     error  // of reading
+	removed uint64 // entries that later levels take away
 
 	run entries // the entries that are handed on
 	i   int     // the next of them
-	key uint64  // and its key
 }
 
 // streamRuns is how many runs of entries a stream has, so that one is read while another is merged.
@@ -174,7 +180,7 @@ const streamRuns = 2
 
 func newEntryStream(l unitedLevel, u *union) *entryStream {
 	s := &entryStream{level: l, union: u, full: make(chan entries, streamRuns),
-		free: make(chan entries, streamRuns), i: -1}
+		free: make(chan entries, streamRuns)}
 	for range streamRuns {
 		s.free <- entries{}
 	}
@@ -196,7 +202,7 @@ func (s *entryStream) read(ctx context.Context, dev blockdev.Device, dir layout.
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		e.keys, e.by = e.keys[:0], e.by[:0]
+		e.keys = e.keys[:0]
 		for i := range len(lists.Off) - 1 {
 			nbrs, node := lists.Nbrs[lists.Off[i]:lists.Off[i+1]], uint64(first)+uint64(i)
 			if l.to == nil {
@@ -214,15 +220,15 @@ func (s *entryStream) read(ctx context.Context, dev blockdev.Device, dir layout.
 		e.weights = append(e.weights[:0], lists.Weights...)
 		e.times = append(e.times[:0], lists.Times...)
 		if len(s.union.last) > 0 {
-			s.keysOf(&e, first, lists, dir)
+			s.leaveOut(&e, first, lists, dir)
 		}
 		s.full <- e
 		return nil
 	})
 }
 
-// keysOf notes what tells the entries from others.
-func (s *entryStream) keysOf(e *entries, first layout.NodeID, lists *listfile.Lists,
+// leaveOut leaves out the entries that a later level takes away.
+func (s *entryStream) leaveOut(e *entries, first layout.NodeID, lists *listfile.Lists,
 	dir layout.Direction) {
 	of := func(v layout.NodeID) layout.NodeID {
 		if s.level.of == nil {
@@ -230,6 +236,7 @@ func (s *entryStream) keysOf(e *entries, first layout.NodeID, lists *listfile.Li
 		}
 		return layout.NodeID(s.level.of[v])
 	}
+	to := uint64(0)
 	for i := range len(lists.Off) - 1 {
 		v := of(first + layout.NodeID(i))
 		for k := lists.Off[i]; k < lists.Off[i+1]; k++ {
@@ -243,34 +250,80 @@ func (s *entryStream) keysOf(e *entries, first layout.NodeID, lists *listfile.Li
 			if lists.Times != nil {
 				key.Time = lists.Times[k]
 			}
-			e.by = append(e.by, key)
+			if by, is := s.union.last[key]; !is || by <= s.level.at {
+				e.move(to, k)
+				to++
+			}
+		}
+	}
+	s.removed += uint64(len(e.keys)) - to
+	e.cut(to)
+}
+
+// move copies entry from to entry to.
+func (e *entries) move(to, from uint64) {
+	e.keys[to] = e.keys[from]
+	if len(e.types) > 0 {
+		e.types[to] = e.types[from]
+	}
+	if len(e.weights) > 0 {
+		e.weights[to] = e.weights[from]
+	}
+	if len(e.times) > 0 {
+		e.times[to] = e.times[from]
+	}
+}
+
+// cut drops all but the first n entries.
+func (e *entries) cut(n uint64) {
+	e.keys = e.keys[:n]
+	e.types = e.types[:min(n, uint64(len(e.types)))]
+	e.weights = e.weights[:min(n, uint64(len(e.weights)))]
+	e.times = e.times[:min(n, uint64(len(e.times)))]
+}
+
+// next goes to the next run that has entries, and returns whether there is one.
+func (s *entryStream) next() bool {
+	for {
+		if s.run.keys != nil {
+			s.free <- s.run
+		}
+		run, more := <-s.full
+		s.run, s.i = run, 0
+		if !more || len(run.keys) > 0 {
+			return more
 		}
 	}
 }
 
-// next goes to the next entry that no later level takes away, and returns whether there is one. It
-// counts those that are left out off removed.
-func (s *entryStream) next(removed *uint64) bool {
-	for {
-		if s.i++; s.i >= len(s.run.keys) {
-			if s.run.keys != nil {
-				s.free <- s.run
-			}
-			run, more := <-s.full
-			if !more {
-				s.run.keys = nil
-				return false
-			}
-			s.run, s.i = run, 0
-		}
-		if s.key = s.run.keys[s.i]; len(s.run.by) == 0 {
-			return true
-		}
-		if by, is := s.union.last[s.run.by[s.i]]; !is || by <= s.level.at {
-			return true
-		}
-		*removed--
+// key returns the key of the next entry.
+func (s *entryStream) key() uint64 { return s.run.keys[s.i] }
+
+// take moves entries to a chunk: the next one, and those after it in the run up to a key.
+func (s *entryStream) take(c *source.EdgeChunk, dir layout.Direction, most uint64) {
+	from, end, keys := s.i, s.i+1, s.run.keys
+	for end < len(keys) && keys[end] <= most {
+		end++
 	}
+	nodes, nbrs := &c.DstInt, &c.SrcInt
+	if dir == layout.Out {
+		nodes, nbrs = nbrs, nodes
+	}
+	for _, key := range keys[from:end] {
+		*nodes, *nbrs = append(*nodes, key>>32), append(*nbrs, key&absent)
+	}
+	if len(s.run.types) > 0 {
+		for _, t := range s.run.types[from:end] {
+			c.TypeInt = append(c.TypeInt, uint32(t))
+		}
+	}
+	if len(s.run.weights) > 0 {
+		c.Weight = append(c.Weight, s.run.weights[from:end]...)
+	}
+	if len(s.run.times) > 0 {
+		c.Time = append(c.Time, s.run.times[from:end]...)
+	}
+	s.i = end
 }
 
 // whole returns the base and all levels of a store as one, and how much memory it takes beside

@@ -99,6 +99,16 @@ func (c *DegreeCounters) Add(nodes []uint64) {
 	}
 }
 
+// AddIDs is Add of nodes of 32 bits.
+func (c *DegreeCounters) AddIDs(nodes []uint32) {
+	for _, v := range nodes {
+		c.low[v]++
+		if c.low[v] == 0 {
+			c.over[uint64(v)]++
+		}
+	}
+}
+
 // Hist returns what was counted.
 func (c *DegreeCounters) Hist() DegreeHist {
 	h := DegreeHist{Nodes: make([]uint64, 1, 64)}
@@ -164,9 +174,13 @@ func newHashSample() hashSample {
 
 // note adds what to a hash, if that is in the sample, and halves a full one.
 func (s *hashSample) note(h uint64, what uint8) {
-	if h>>(64-s.zeros) != 0 {
-		return
+	if h>>(64-s.zeros) == 0 {
+		s.add(h, what)
 	}
+}
+
+// add is note of a hash that is in the sample.
+func (s *hashSample) add(h uint64, what uint8) {
 	i := h % uint64(len(s.hashes))
 	for s.noted[i] != 0 && s.hashes[i] != h {
 		i = (i + 1) % uint64(len(s.hashes))
@@ -222,19 +236,36 @@ func scatter(x uint64) uint64 {
 // Observe takes the ends of some edges, as any unique numbers.
 func (w *PairWatch) Observe(src, dst []uint64) {
 	for i, a := range src {
-		b := dst[i]
-		if a == b {
-			continue
+		if b := dst[i]; a != b {
+			hb := scatter(b)
+			w.ends.note(hb, backward)
+			w.edge(a, b, hb)
 		}
-		ha, hb := scatter(a), scatter(b)
-		w.ends.note(ha, forward)
-		w.ends.note(hb, backward)
-		direction := forward
-		if a > b {
-			direction = backward
-		}
-		w.pairs.note(scatter(ha+hb), direction)
 	}
+}
+
+// ObserveList takes the edges from some sources, which ascend, to one node.
+func (w *PairWatch) ObserveList(dst uint64, src []uint32) {
+	hb := scatter(dst)
+	if len(src) > 0 && (uint64(src[0]) != dst || uint64(src[len(src)-1]) != dst) {
+		w.ends.note(hb, backward)
+	}
+	for _, a := range src {
+		if uint64(a) != dst {
+			w.edge(uint64(a), dst, hb)
+		}
+	}
+}
+
+// edge takes an edge from a to b, whose hash is hb.
+func (w *PairWatch) edge(a, b, hb uint64) {
+	ha := scatter(a)
+	w.ends.note(ha, forward)
+	direction := forward
+	if a > b {
+		direction = backward
+	}
+	w.pairs.note(scatter(ha+hb), direction)
 }
 
 // Counts returns what was found so far.

@@ -3,6 +3,7 @@ package stream
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -38,5 +39,30 @@ func TestPairWatch(t *testing.T) {
 		if c.Pairs > pairsMost || c.Ends > pairsMost {
 			t.Errorf("samples of %d and %d", c.Pairs, c.Ends)
 		}
+	}
+}
+
+// TestPairWatchLists: lists give the counts that their edges do one by one, loops included.
+func TestPairWatchLists(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	lists, edges := NewPairWatch(), NewPairWatch()
+	const nodes = 40000
+	for dst := range uint64(nodes) {
+		src := make([]uint32, 0, 12)
+		if dst%3 == 0 {
+			src = append(src, uint32(dst)) // some nodes have nothing but a loop
+		}
+		for range rnd.IntN(10) / 2 * 2 {
+			src = append(src, rnd.Uint32N(nodes))
+		}
+		slices.Sort(src)
+		lists.ObserveList(dst, src)
+		for _, a := range src {
+			edges.Observe([]uint64{uint64(a)}, []uint64{dst})
+		}
+	}
+	got, want := lists.Counts(), edges.Counts()
+	if got != want || got.Both == 0 || got.Shared == 0 || got.Pairs < 1000 {
+		t.Errorf("lists: %+v, their edges: %+v", got, want)
 	}
 }
