@@ -86,6 +86,29 @@ func (b *Builder) Add(owner, nbr uint32, typ uint16) error {
 	return nil
 }
 
+// Full reports whether another entry takes more memory than there is room for.
+func (b *Builder) Full() bool { return len(b.l.Nbr) == cap(b.l.Nbr) }
+
+// Stop ends the lists before that of an owner that came last, or comes next, and leaves out its
+// entries.
+func (b *Builder) Stop(owner uint32) {
+	l := &b.l
+	for ; b.at < owner; b.at++ {
+		l.Off[b.at-l.First+1] = uint32(len(l.Nbr))
+	}
+	l.Nbr = l.Nbr[:l.Off[owner-l.First]]
+	if b.many {
+		l.Typ = l.Typ[:len(l.Nbr)]
+	}
+	l.Cut(owner)
+}
+
+// Cut leaves out the lists of the nodes from end on.
+func (l *Lists) Cut(end uint32) {
+	l.End = max(min(l.End, end), l.First)
+	l.Off = l.Off[:l.End-l.First+1]
+}
+
 // more grows the entries by a quarter.
 func (b *Builder) more() error {
 	had := cap(b.l.Nbr)

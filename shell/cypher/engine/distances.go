@@ -94,6 +94,9 @@ func (d *distances) plan(ctx context.Context, src Source) (ok bool, err error) {
 		return true, nil
 	}
 	d.find, err = newReacher(ctx, src, d.of.Rels[0].Dir, d.of.Rels[0].Types)
+	if d.find != nil {
+		d.find.lengths = true
+	}
 	return d.find != nil, err
 }
 

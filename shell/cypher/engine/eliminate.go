@@ -16,6 +16,7 @@ type eliminator struct {
 	fixed map[int]bool // nodes that factors want
 	found *factor      // what next found, for its node
 	twin  *factor      // the factor that found is a twin of
+	kept  int64        // memory of counts that are kept
 }
 
 // selective is the share of values below which a node is where a search begins, instead of being
@@ -40,7 +41,7 @@ func (e *eliminator) next(env *vector.Env) (int, error) {
 		e.found, e.twin = &factor{node: v, parts: e.of[v]}, nil
 		// What hangs at a node of a list that is read would have to be read for each.
 		if n.gone || n.needed || n.anchored || n.bound || e.fixed[v] ||
-			e.reads && len(e.of[v]) > 0 || !e.fits(v) {
+			e.reads && len(e.of[v]) > 0 && !e.sweeps(v) || !e.fits(v) {
 			continue
 		}
 		s, err := n.size(env)
@@ -190,6 +191,7 @@ func (e *eliminator) take(ctx context.Context, v int) (bool, error) {
 	}
 	e.p.nodes[v].gone = true
 	f.optional = f.legs[0].outer && !e.p.nodes[f.legs[0].owner].outer
+	e.kept += e.counts(v)
 	at := f.legs[0].owner
 	e.depth[at] = max(e.depth[at], e.depth[v]+1)
 	if len(f.legs) > 1 || len(f.unlike)+len(f.minus)+len(f.used) > 0 {

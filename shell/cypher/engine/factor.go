@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"gdb/shell/cypher/adjacency"
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/vector"
 )
@@ -20,8 +21,7 @@ type factor struct {
 	used     []*rel
 	parts    []*factor // of the node itself
 	optional bool      // counts 1 if there is nothing to count
-	// trivial says that each entry of a list counts 1, and multi that a list has a neighbor twice.
-	trivial, multi bool
+	trivial  bool      // each entry of a list counts 1
 
 	// memo holds the counts of a factor with one leg, by node, less 1; nil for one that is not
 	// kept.
@@ -36,9 +36,6 @@ func (f *factor) settle(p *pattern, src Source, keep bool) {
 	l := f.legs[0].outline
 	f.trivial = len(f.parts) == 0 && n.check == nil &&
 		(l.Entries == 0 || n.set.Covers(l.Least, l.Most))
-	f.multi = slices.ContainsFunc(append(slices.Clone(f.legs), f.minus...), func(r *rel) bool {
-		return r.outline.Multi
-	})
 	for _, part := range f.parts {
 		part.settle(p, src, keep)
 	}
@@ -70,7 +67,7 @@ type counter struct {
 	env    *vector.Env
 	lists  workerLists
 	nodes  uint64 // of the graph
-	marks  map[*factor]*mark
+	marks  map[*factor]*adjacency.Mark
 	last   map[*factor]counted
 	zs     []uint32 // scratch
 	common []uint32
@@ -259,20 +256,20 @@ func (c *counter) times(f *factor, b *batch, row int, z uint32, most int64) (int
 // joined counts what is in the lists of all legs and in none of minus.
 func (c *counter) joined(f *factor, b *batch, row int) (n int64, err error) {
 	m := c.markOf(f)
-	spans := func(rels []*rel, i int) span {
+	spans := func(rels []*rel, i int) adjacency.Span {
 		return c.lists.span(rels[i], b.nodes[rels[i].owner][row])
 	}
 	a := spans(f.legs, 0)
-	simple := f.trivial && !f.multi
+	simple := f.trivial && !c.multi(f)
 	if simple && len(f.legs) == 2 && len(f.minus) == 0 {
-		return m.common(a, spans(f.legs, 1)), nil
+		return m.Common(a, spans(f.legs, 1)), nil
 	}
 	if simple && len(f.legs) == 1 && len(f.minus) == 1 {
-		return int64(len(a.nbr)) - m.common(a, spans(f.minus, 0)), nil
+		return int64(len(a.Nbr)) - m.Common(a, spans(f.minus, 0)), nil
 	}
-	us := a.nbr
+	us := a.Nbr
 	if len(f.legs) > 1 {
-		c.common = m.intersect(a, spans(f.legs, 1), c.common[:0])
+		c.common = m.Intersect(a, spans(f.legs, 1), c.common[:0])
 		us = c.common
 	}
 	last := vector.NoNode
@@ -290,10 +287,15 @@ func (c *counter) joined(f *factor, b *batch, row int) (n int64, err error) {
 	return n, nil
 }
 
-func (c *counter) markOf(f *factor) *mark {
+// multi reports whether a list of a factor may have a neighbor twice.
+func (c *counter) multi(f *factor) bool {
+	return slices.ContainsFunc(f.reads(), func(r *rel) bool { return c.lists[r.id].Multi })
+}
+
+func (c *counter) markOf(f *factor) *adjacency.Mark {
 	m := c.marks[f]
 	if m == nil {
-		m = &mark{bits: make([]uint64, c.nodes/64+1)}
+		m = adjacency.NewMark(c.nodes)
 		c.marks[f] = m
 	}
 	return m

@@ -47,6 +47,24 @@ func (p *pattern) find(ctx context.Context, n *node, env *vector.Env, src Source
 	return n.pick(env, src)
 }
 
+// pick computes the conditions of the only values that a node can have.
+func (n *node) pick(env *vector.Env, src Source) error {
+	if !n.anchored {
+		return nil
+	}
+	rows := &column{name: n.name, v: vector.Vector{Kind: vector.Node, Nodes: n.anchor, G: src}}
+	keep := make([]bool, len(n.anchor))
+	for _, x := range n.filters {
+		if err := env.Filter(x, rows, keep[:rows.Len()]); err != nil {
+			return err
+		}
+		i := 0
+		rows.v.Nodes = slices.DeleteFunc(rows.v.Nodes, func(uint32) bool { i++; return !keep[i-1] })
+	}
+	n.anchor, n.filters = rows.v.Nodes, nil
+	return nil
+}
+
 // about returns the conditions of a node alone.
 func (p *pattern) about(n *node) []ast.Expr {
 	out := slices.Clone(n.filters)

@@ -60,6 +60,7 @@ type rel struct {
 	side    ast.Direction
 	outline *adjacency.Outline
 	lists   *adjacency.Lists // nil if they are read for the rows of each batch
+	turn    *adjacency.Lists // those of a range of nodes that take turns
 	id      int              // of the lists of a worker
 	squares [3]float64       // of lists in memory, by side; 0 if they have not been asked for
 }

@@ -148,6 +148,8 @@ type collector struct {
 	all   []*groups // of each thread
 	base  int       // parts that have been run
 	whole int64     // estimate of the memory of all groups, once they do not fit
+	node  int       // by which rows can be counted densely; -1 for none
+	dense bool      // whether they are
 	// inputs are all rows of the clauses before, as long as they are few.
 	inputs [][]*eval.Scope
 	rows   int
@@ -167,11 +169,16 @@ func (pl *plan) newCollector(g *grouping, env *vector.Env, top *top) *collector 
 	}
 	c.env = &vector.Env{Row: &row, Rows: env.Rows, Property: env.Property}
 	pl.pieces = pl.newPieces(g)
+	c.node = pl.denseNode(g)
+	c.dense = c.node >= 0 && c.many()
 	return c
 }
 
 // run runs the plan, for one input of several.
 func (c *collector) run(ctx context.Context, rows []*eval.Scope) error {
+	if c.dense { // at the end
+		return nil
+	}
 	if c.rows += len(rows); c.rows <= inputsMost {
 		if err := c.env.Row.Grow(inputBytes * int64(len(rows))); err != nil {
 			return err
@@ -190,6 +197,10 @@ func (c *collector) run(ctx context.Context, rows []*eval.Scope) error {
 	if !c.short(err) {
 		return err
 	}
+	if c.node >= 0 {
+		c.dense = true
+		return c.drop()
+	}
 	if c.pieces == nil {
 		return c.refusal()
 	}
@@ -200,18 +211,20 @@ func (c *collector) run(ctx context.Context, rows []*eval.Scope) error {
 // pass runs the plan for some rows.
 func (c *collector) pass(ctx context.Context, rows []*eval.Scope) error {
 	c.p.in.set(rows)
-	next := 0
-	err := c.plan.run(ctx, c.env, c.g.threads(c.src), func() sink {
-		if next == len(c.all) {
-			c.all = append(c.all, c.g.newGroups(c.env, c.like))
-		}
-		gs := c.all[next]
-		gs.base = c.base
-		next++
-		return c.sinks(c.env, gs)
+	return c.turns.each(ctx, c.plan, func() error {
+		next := 0
+		err := c.plan.run(ctx, c.env, c.g.threads(c.src), func() sink {
+			if next == len(c.all) {
+				c.all = append(c.all, c.g.newGroups(c.env, c.like))
+			}
+			gs := c.all[next]
+			gs.base = c.base
+			next++
+			return c.sinks(c.env, gs)
+		})
+		c.base += len(c.parts())
+		return err
 	})
-	c.base += len(c.parts())
-	return err
 }
 
 // short reports whether there was no memory for the groups, or for lists beside them, and estimates
@@ -223,7 +236,7 @@ func (c *collector) short(err error) bool {
 		return false
 	}
 	share := float64(max(c.begun.Load(), 1)) / float64(max(len(c.parts()), 1))
-	all := int64(float64(c.held.Load()+limit.Want) / min(share, 1))
+	all := int64(float64(c.held.Load()+limit.Want) / c.turns.share(min(share, 1)))
 	if c.pieces != nil {
 		all *= int64(c.pieces.of)
 	}
@@ -258,6 +271,9 @@ func (c *collector) drop() error {
 // another.
 func (c *collector) end(ctx context.Context,
 	yield func(first *eval.Scope, results []any) error) error {
+	if c.dense {
+		return c.endDense(ctx, yield)
+	}
 	if c.whole == 0 {
 		gs, err := c.g.together(c.all, c.env, c.like)
 		if err == nil {

@@ -40,6 +40,9 @@ type plan struct {
 	reads bool
 	room  int64
 	most  int
+	turns *turns // nil if no nodes take turns
+	// whole says that most nodes are looked at, and swept that factors below others are counted.
+	whole, swept bool
 	// pieces says which groups a run makes; nil if they cannot be made in pieces.
 	pieces *pieces
 	begun  atomic.Int64 // parts of the last run that have begun
@@ -98,24 +101,6 @@ func (p *pattern) narrow(r *rel, src Source) {
 	if y.outer || !r.outer {
 		y.set = y.set.and(to)
 	}
-}
-
-// pick computes the conditions of the only values that a node can have.
-func (n *node) pick(env *vector.Env, src Source) error {
-	if !n.anchored {
-		return nil
-	}
-	rows := &column{name: n.name, v: vector.Vector{Kind: vector.Node, Nodes: n.anchor, G: src}}
-	keep := make([]bool, len(n.anchor))
-	for _, x := range n.filters {
-		if err := env.Filter(x, rows, keep[:rows.Len()]); err != nil {
-			return err
-		}
-		i := 0
-		rows.v.Nodes = slices.DeleteFunc(rows.v.Nodes, func(uint32) bool { i++; return !keep[i-1] })
-	}
-	n.anchor, n.filters = rows.v.Nodes, nil
-	return nil
 }
 
 // size estimates how many values a node has.
@@ -179,10 +164,12 @@ func makePlan(ctx context.Context, p *pattern, env *vector.Env, src Source) (*pl
 	if reading != nil && !src.InMemory(reading.wants(), reading.lists()) {
 		return reading, reading.sizes()
 	}
+	release := src.Holds()
 	pl, err := planWith(ctx, p, env, src, false)
 	if pl != nil || err != nil || reading == nil {
 		return pl, err
 	}
+	release()
 	if reading, err = planWith(ctx, p, env, src, true); err != nil { // there is no memory
 		return nil, err
 	}
@@ -195,7 +182,11 @@ func planWith(ctx context.Context, p *pattern, env *vector.Env, src Source,
 	reads bool) (*plan, error) {
 	pl := &plan{p: p, src: src, reads: reads, most: batchRows}
 	for _, r := range p.rels { // to know how long lists are, and whether edges are loops
-		if ok, err := pl.load(ctx, r, r.to); !ok || err != nil {
+		owner := r.to
+		if r.outline != nil { // as the plan before has it: this one may choose the same lists
+			owner = r.owner
+		}
+		if ok, err := pl.load(ctx, r, owner); !ok || err != nil {
 			return nil, err
 		}
 	}
@@ -207,6 +198,10 @@ func planWith(ctx context.Context, p *pattern, env *vector.Env, src Source,
 				return nil, err
 			}
 		}
+	}
+	var err error
+	if pl.whole, err = p.looksAtAll(env); err != nil {
+		return nil, err
 	}
 	factors, err := pl.cheapest(ctx, env)
 	if err != nil || factors == nil || pl.steps == nil {

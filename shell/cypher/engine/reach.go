@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/plain"
@@ -11,7 +12,7 @@ import (
 // noEntry is the entry of a node that a search begins at, and of a relationship that is null.
 const noEntry = ^uint32(0)
 
-// Reach searches in breadth over lists. It is false if the source cannot read these. It takes 9
+// Reach searches in breadth over lists. It is false if the source cannot read these. It takes 13
 // bytes a node.
 func (e *Engine) Reach(ctx context.Context, q plain.Search, yield func(node int64, hops int,
 	path func() []value.Rel) error) (bool, error) {
@@ -22,10 +23,12 @@ func (e *Engine) Reach(ctx context.Context, q plain.Search, yield func(node int6
 	return true, f.run(ctx, q, yield)
 }
 
-// reacher has the lists that searches follow. Several goroutines may run it.
+// reacher has the lists that searches follow. Several goroutines may run it. With lengths its
+// searches know no paths, and take 5 bytes a node.
 type reacher struct {
 	*plan
-	r *rel
+	r       *rel
+	lengths bool
 }
 
 // newReacher returns a reacher; nil if the source cannot read the lists.
@@ -36,7 +39,7 @@ func newReacher(ctx context.Context, src Source, dir ast.Direction,
 	}
 	all := everything(src.Nodes())
 	r := &rel{types: src.Types(types, all, all), side: dir}
-	f := &reacher{&plan{p: &pattern{rels: []*rel{r}}, src: src}, r}
+	f := &reacher{plan: &plan{p: &pattern{rels: []*rel{r}}, src: src, most: batchRows}, r: r}
 	if ok, err := f.reach(ctx, r); !ok || err != nil {
 		return nil, err
 	}
@@ -46,12 +49,19 @@ func newReacher(ctx context.Context, src Source, dir ast.Direction,
 func (f *reacher) run(ctx context.Context, q plain.Search,
 	yield func(int64, int, func() []value.Rel) error) error {
 	nodes := int64(f.src.Nodes())
-	if err := f.src.Grow(9 * nodes); err != nil {
+	bytes := 5 * nodes
+	if !f.lengths {
+		bytes += 8 * nodes
+	}
+	if err := f.src.Grow(bytes); err != nil {
 		return err
 	}
-	defer f.src.Grow(-9 * nodes)
-	s := &search{r: f.r, src: f.src, by: make([]uint32, nodes), up: make([]uint32, nodes),
-		seen: make([]bool, nodes), w: &worker{plan: f.plan, ctx: ctx, lists: f.workerLists()}}
+	defer f.src.Grow(-bytes)
+	s := &search{r: f.r, src: f.src, seen: make([]bool, nodes), met: make([]uint32, 0, nodes),
+		w: &worker{plan: f.plan, ctx: ctx, lists: f.workerLists()}}
+	if !f.lengths {
+		s.by, s.up = make([]uint32, nodes), make([]uint32, nodes)
+	}
 	defer s.w.release()
 	return s.run(ctx, q, yield)
 }
@@ -75,17 +85,19 @@ func (pl *plan) reach(ctx context.Context, r *rel) (bool, error) {
 type search struct {
 	r      *rel
 	src    Source
-	by, up []uint32 // the entry that led to a node, and the node before it
+	by, up []uint32 // the entry that led to a node, and the node before it; nil without paths
 	seen   []bool
+	met    []uint32 // the nodes that were seen, level by level
 	w      *worker
 }
 
 func (s *search) run(ctx context.Context, q plain.Search,
-	yield func(int64, int, func() []value.Rel) error) error {
+	yield func(node int64, hops int, path func() []value.Rel) error) error {
 	from, target := uint32(q.From), q.Target
-	s.seen[from], s.by[from] = true, noEntry
-	level := []uint32{from}
-	for hops := 0; len(level) > 0; hops++ {
+	s.seen[from], s.met = true, append(s.met, from)
+	begun := 0 // where the level begins
+	for hops := 0; begun < len(s.met); hops++ {
+		level := s.met[begun:]
 		for _, v := range level {
 			if target >= 0 && int64(v) != target {
 				continue
@@ -101,35 +113,42 @@ func (s *search) run(ctx context.Context, q plain.Search,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var err error
-		if level, err = s.next(level, target); err != nil {
+		begun = len(s.met)
+		if err := s.next(level, target); err != nil {
+			return err
+		}
+		if s.found(target) {
+			begun = len(s.met) - 1
+		}
+	}
+	return nil
+}
+
+// found reports whether the target is the node that was met last.
+func (s *search) found(target int64) bool { return int64(s.met[len(s.met)-1]) == target }
+
+// next meets the nodes that are one hop farther, up to the target. Lists are read in the order of
+// the file, so that a large level reads it once.
+func (s *search) next(level []uint32, target int64) error {
+	if s.w.reads {
+		slices.Sort(level)
+	}
+	for at := 0; at < len(level) && !s.found(target); at += s.w.most {
+		part := level[at:min(at+s.w.most, len(level))]
+		rows := &batch{n: len(part), nodes: [][]uint32{part}}
+		err := s.w.with(s.w.p.rels, nil, rows, func(from, to int) error {
+			return s.hop(part[from:to], target)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// next returns the nodes that are one hop farther, or only the target if it is one.
-func (s *search) next(level []uint32, target int64) (out []uint32, err error) {
-	for at := 0; at < len(level); at += batchRows {
-		part := level[at:min(at+batchRows, len(level))]
-		rows := &batch{n: len(part), nodes: [][]uint32{part}}
-		err := s.w.with(s.w.p.rels, nil, rows, func(from, to int) error {
-			return s.hop(part[from:to], target, &out)
-		})
-		if err != nil {
-			return nil, err
-		}
-		if len(out) > 0 && int64(out[len(out)-1]) == target {
-			return out[len(out)-1:], nil
-		}
-	}
-	return out, nil
-}
-
-// hop appends the neighbors of some nodes that were not seen, the target as the last if it is one.
-func (s *search) hop(part []uint32, target int64, out *[]uint32) error {
-	if len(*out) > 0 && int64((*out)[len(*out)-1]) == target {
+// hop meets the neighbors of some nodes that were not seen, the target as the last if it is one.
+func (s *search) hop(part []uint32, target int64) error {
+	if s.found(target) {
 		return nil
 	}
 	l := s.w.lists[s.r.id]
@@ -140,12 +159,14 @@ func (s *search) hop(part []uint32, target int64, out *[]uint32) error {
 			if s.seen[u] {
 				continue
 			}
-			by, err := s.r.entry(l, i)
-			if err != nil {
-				return err
+			s.seen[u], s.met = true, append(s.met, u)
+			if s.up != nil {
+				by, err := s.r.entry(l, i)
+				if err != nil {
+					return err
+				}
+				s.by[u], s.up[u] = by, v
 			}
-			s.seen[u], s.by[u], s.up[u] = true, by, v
-			*out = append(*out, u)
 			if int64(u) == target {
 				return nil
 			}

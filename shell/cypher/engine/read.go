@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"gdb/internal/mem"
@@ -16,6 +17,9 @@ type workerLists []*adjacency.Lists
 func (pl *plan) workerLists() (out workerLists) {
 	for _, r := range pl.rels() {
 		l := r.lists
+		if l == nil {
+			l = r.turn
+		}
 		if l == nil {
 			l = &adjacency.Lists{}
 		}
@@ -36,10 +40,10 @@ func (pl *plan) rels() []*rel {
 }
 
 // span returns the list of an owner.
-func (ls workerLists) span(r *rel, owner uint32) span {
+func (ls workerLists) span(r *rel, owner uint32) adjacency.Span {
 	l := ls[r.id]
 	lo, hi := l.Of(owner)
-	return span{l.Nbr[lo:hi], owner}
+	return adjacency.Span{Nbr: l.Nbr[lo:hi], Node: owner}
 }
 
 // want names the lists of a relationship.
@@ -59,12 +63,10 @@ func (pl *plan) lists() (n float64) {
 		if i > 0 {
 			n += pl.steps[i-1].rows * float64(len(s.legs))
 		}
+		n += s.rows * float64(len(s.reads()))
 		for _, f := range s.factors {
-			n += s.rows * float64(len(f.reads()))
-		}
-		for _, c := range s.cross {
-			if c.edge != nil {
-				n += s.rows
+			for _, part := range f.below() {
+				n += float64(pl.p.nodes[part.legs[0].owner].set.Len())
 			}
 		}
 	}
@@ -99,13 +101,13 @@ func (f *factor) reads() []*rel {
 
 // with calls fn with parts of the rows of a batch, once the lists of relationships are there that
 // these follow: all rows, or as many as there is memory for the lists of. m marks some of them.
-func (w *worker) with(rels []*rel, m *mark, b *batch, fn func(from, to int) error) error {
+func (w *worker) with(rels []*rel, m *adjacency.Mark, b *batch, fn func(from, to int) error) error {
 	if !w.reads || len(rels) == 0 {
 		return fn(0, b.n)
 	}
 	for from, to := 0, b.n; from < b.n; {
 		if m != nil {
-			m.forget()
+			m.Forget()
 		}
 		err := w.readAll(rels, b, from, to)
 		var short *mem.LimitError
@@ -127,7 +129,7 @@ func (w *worker) with(rels []*rel, m *mark, b *batch, fn func(from, to int) erro
 // readAll reads the lists of relationships for some rows.
 func (w *worker) readAll(rels []*rel, b *batch, from, to int) error {
 	for _, r := range rels {
-		if r.lists != nil {
+		if r.lists != nil || r.turn != nil {
 			continue
 		}
 		w.owners = append(w.owners[:0], b.nodes[r.owner][from:to]...)
@@ -176,6 +178,9 @@ func (r *rel) entry(l *adjacency.Lists, i uint32) (uint32, error) {
 func (pl *plan) onFile(rels []*rel) string {
 	if !pl.reads || !slices.ContainsFunc(rels, func(r *rel) bool { return r.lists == nil }) {
 		return ""
+	}
+	if pl.turns != nil {
+		return fmt.Sprintf(", from the file, about %.0f times", pl.turns.runs)
 	}
 	return ", from the file"
 }

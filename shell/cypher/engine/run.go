@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gdb/internal/bug"
+	"gdb/shell/cypher/adjacency"
 	"gdb/shell/cypher/group"
 	"gdb/shell/cypher/vector"
 )
@@ -25,22 +26,35 @@ type sink interface {
 
 // run runs a plan on some threads, each with a sink of its own.
 func (pl *plan) run(ctx context.Context, env *vector.Env, threads int, newSink func() sink) error {
+	if err := pl.sweep(ctx, env); err != nil {
+		return err
+	}
 	parts := pl.parts()
+	return pl.share(ctx, len(parts), threads, func(ctx context.Context) (func(int) error, func()) {
+		w := pl.newWorker(ctx, env, newSink())
+		return func(i int) error { return w.part(i, parts[i]) }, w.release
+	})
+}
+
+// share works on n parts on some threads. begin returns what a thread does with a part, and what it
+// does at the end.
+func (pl *plan) share(ctx context.Context, n, threads int,
+	begin func(ctx context.Context) (work func(part int) error, end func())) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	pl.begun.Store(0)
 	var wait sync.WaitGroup
-	for range min(max(threads, 1), max(len(parts), 1)) {
-		w := pl.newWorker(ctx, env, newSink())
-		defer w.release()
+	for range min(max(threads, 1), max(n, 1)) {
+		work, end := begin(ctx)
+		defer end()
 		wait.Go(func() {
 			defer bug.Catch()
 			for {
 				i := int(pl.begun.Add(1)) - 1
-				if i >= len(parts) || ctx.Err() != nil {
+				if i >= n || ctx.Err() != nil {
 					return
 				}
-				if err := w.part(i, parts[i]); err != nil {
+				if err := work(i); err != nil {
 					cancel(err)
 					return
 				}
@@ -84,7 +98,7 @@ type worker struct {
 	from   [][]int32  // rows of the batch before, of each step's rows
 	found  [][]uint32 // the new node of each step's rows
 	ents   [][][]uint32
-	marks  []*mark
+	marks  []*adjacency.Mark
 	lists  workerLists
 	owners []uint32 // scratch
 	held   int64    // memory that is counted
@@ -99,7 +113,7 @@ func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker 
 	w := &worker{plan: pl, ctx: ctx, env: env, sink: s, keep: make([]bool, pl.most),
 		lists: pl.workerLists()}
 	w.count = &counter{p: pl.p, env: env, lists: w.lists, nodes: pl.src.Nodes(),
-		marks: map[*factor]*mark{}, last: map[*factor]counted{}}
+		marks: map[*factor]*adjacency.Mark{}, last: map[*factor]counted{}}
 	for _, st := range pl.steps {
 		w.outs = append(w.outs, pl.newBatch(st))
 		w.from = append(w.from, make([]int32, 0, pl.most))
@@ -107,7 +121,7 @@ func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker 
 		w.ents = append(w.ents, make([][]uint32, len(st.legs)))
 		w.at = append(w.at, make([]uint32, len(st.legs)))
 		w.common = append(w.common, nil)
-		w.marks = append(w.marks, &mark{bits: make([]uint64, pl.markWords(st))})
+		w.marks = append(w.marks, pl.mark(st))
 	}
 	return w
 }
@@ -128,12 +142,12 @@ func (pl *plan) newBatch(s *step) *batch {
 	return b
 }
 
-// markWords returns how many words of bits a step marks lists in.
-func (pl *plan) markWords(s *step) uint64 {
+// mark returns what a step marks lists in; nil if it intersects none.
+func (pl *plan) mark(s *step) *adjacency.Mark {
 	if len(s.legs) < 2 || s.node < 0 {
-		return 0
+		return nil
 	}
-	return pl.src.Nodes()/64 + 1
+	return adjacency.NewMark(pl.src.Nodes())
 }
 
 // part finds the matches that begin at the nodes of a part.
@@ -336,8 +350,10 @@ func (w *worker) hop(k int, in *batch, row int) error {
 // close takes the nodes that are in the lists of all legs.
 func (w *worker) close(k int, in *batch, row int) error {
 	s := w.steps[k]
-	spans := func(i int) span { return w.lists.span(s.legs[i], in.nodes[s.legs[i].owner][row]) }
-	w.common[k] = w.marks[k].intersect(spans(0), spans(1), w.common[k][:0])
+	spans := func(i int) adjacency.Span {
+		return w.lists.span(s.legs[i], in.nodes[s.legs[i].owner][row])
+	}
+	w.common[k] = w.marks[k].Intersect(spans(0), spans(1), w.common[k][:0])
 	n := w.p.nodes[s.node]
 	for _, v := range w.common[k] {
 		if ok, err := n.passes(w.env, v); err != nil {

@@ -47,9 +47,15 @@ type Source interface {
 	InMemory(wants []Want, lists float64) bool
 	// Lists returns lists in memory. They are nil if there is no room for them.
 	Lists(ctx context.Context, dir ast.Direction, types []string) (*adjacency.Lists, error)
+	// Holds returns what gives up the lists that Lists returns from now on: a statement holds them
+	// until it ends otherwise.
+	Holds() (release func())
 	// Read reads the lists of some nodes, which ascend, from where they are kept. If the lists of
 	// several nodes take more memory than room, in bytes, it returns a *mem.LimitError.
 	Read(ctx context.Context, w Want, nodes []uint32, into *adjacency.Lists, room int64) error
+	// ReadRange reads the lists of the first nodes of a range: as many as take about room bytes,
+	// and at least one. Grow has counted their memory.
+	ReadRange(ctx context.Context, w Want, of Range, room int64) (*adjacency.Lists, error)
 	// Free returns how much memory statements may still take, in bytes.
 	Free() int64
 	// Rel returns a relationship.

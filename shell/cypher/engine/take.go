@@ -99,6 +99,9 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 	if pl == nil || err != nil {
 		return nil, err
 	}
+	if g != nil && g.counts() {
+		pl.takeTurns()
+	}
 	if e.Tell != nil {
 		e.Tell(pl.explain())
 	}

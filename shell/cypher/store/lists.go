@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,9 +39,13 @@ func (s *source) Lists(ctx context.Context, dir ast.Direction, types []string) (
 	return l, err
 }
 
+// listsPrefix is what the names of lists begin with in graph.Kept.
+const listsPrefix = "lists "
+
 // listsName is what lists are called in graph.Kept.
 func listsName(dir ast.Direction, types []string) string {
-	return fmt.Sprintf("lists %d %s", dir, strings.Join(slices.Sorted(slices.Values(types)), "|"))
+	return fmt.Sprintf("%s%d %s", listsPrefix, dir,
+		strings.Join(slices.Sorted(slices.Values(types)), "|"))
 }
 
 // errShort says that the lists of which others are made do not fit.
@@ -107,6 +112,66 @@ func (s *source) read(ctx context.Context, dir ast.Direction, types []string,
 		}
 	}
 	if err := s.scan(ctx, d, from, wanted, b.Add); err != nil {
+		return nil, err
+	}
+	return b.Lists(ctx)
+}
+
+// ReadRange reads the lists of the first nodes of a range, as many as take about room bytes.
+func (s *source) ReadRange(ctx context.Context, w engine.Want, of engine.Range, room int64) (
+	*adjacency.Lists, error) {
+	wanted, _ := s.types(w.Types)
+	dirs := s.directions(w.Dir)
+	if len(dirs) == 1 {
+		return s.readRange(ctx, dirs[0], wanted, of, room)
+	}
+	var parts [2]*adjacency.Lists
+	for i, d := range dirs {
+		var err error
+		if parts[i], err = s.readRange(ctx, d, wanted, of, room/4); err != nil {
+			return nil, err
+		}
+		of.End = parts[i].End
+	}
+	parts[0].Cut(of.End)
+	l, err := adjacency.Both(ctx, parts[0], parts[1], s.Grow)
+	if err != nil {
+		return nil, err
+	}
+	return l, s.Grow(-parts[0].Bytes() - parts[1].Bytes())
+}
+
+// errFull ends a scan when there is no room for more lists.
+var errFull = errors.New("the lists of a range are full")
+
+func (s *source) readRange(ctx context.Context, d layout.Direction, wanted map[uint16]bool,
+	of engine.Range, room int64) (*adjacency.Lists, error) {
+	nodes := uint32(min(int64(of.End-of.From), max(room/16, 1))) // a fourth is for these
+	b, err := adjacency.NewBuilder(of.From, of.From+nodes, s.several(wanted), s.Grow)
+	if err != nil {
+		return nil, err
+	}
+	each := int64(4)
+	if s.several(wanted) {
+		each += 2
+	}
+	if err := b.Expect(uint64((room - 4*int64(nodes)) / each)); err != nil {
+		return nil, err
+	}
+	at := of.From
+	err = s.scan(ctx, d, whole(uint64(of.From), uint64(of.From+nodes)), wanted,
+		func(owner, nbr uint32, typ uint16) error {
+			at = owner
+			if b.Full() && owner > of.From {
+				return errFull
+			}
+			return b.Add(owner, nbr, typ)
+		})
+	if errors.Is(err, errFull) {
+		err = nil
+		b.Stop(at)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return b.Lists(ctx)

@@ -177,6 +177,7 @@ func (s *source) readSome(ctx context.Context, d layout.Direction, wanted map[ui
 	for t := range wanted {
 		into.Type = t
 	}
+	only := s.only(wanted)
 	part := make([]layout.NodeID, 0, min(len(nodes), graph.NodeBatch))
 	at := 0
 	take := func(owners []layout.NodeID, l *listfile.Lists) (bool, error) {
@@ -184,7 +185,7 @@ func (s *source) readSome(ctx context.Context, d layout.Direction, wanted map[ui
 			for nodes[at] != uint32(owner) {
 				at++
 			}
-			if err := take(into, l, i, wanted, typed, grow); err != nil {
+			if err := take(into, l, i, only, typed, grow); err != nil {
 				return false, err
 			}
 			into.Until(at)
@@ -203,8 +204,20 @@ func (s *source) readSome(ctx context.Context, d layout.Direction, wanted map[ui
 	return into.Finish(ctx, grow)
 }
 
-// take appends the wanted entries of the i-th list of l.
-func take(into *adjacency.Lists, l *listfile.Lists, i int, wanted map[uint16]bool, typed bool,
+// only tells by type which entries are wanted; nil if all are.
+func (s *source) only(wanted map[uint16]bool) []bool {
+	if wanted == nil || len(wanted) >= len(s.meta.EdgeTypes) {
+		return nil
+	}
+	out := make([]bool, len(s.meta.EdgeTypes))
+	for t := range wanted {
+		out[t] = true
+	}
+	return out
+}
+
+// take appends the wanted entries of the i-th list of l; nil wants all.
+func take(into *adjacency.Lists, l *listfile.Lists, i int, wanted []bool, typed bool,
 	grow func(int64) error) error {
 	lo, hi := l.Off[i], l.Off[i+1]
 	if err := into.Room(int(hi-lo), typed, grow); err != nil {

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"gdb/internal/mem"
@@ -36,6 +38,21 @@ func newSource(s *store, held *mem.Account) *source {
 func (s *source) Close() {
 	for name := range s.used {
 		s.g.Kept.Release(name)
+	}
+}
+
+// Holds returns what gives up the lists that come into use from now on.
+func (s *source) Holds() (release func()) {
+	had := maps.Clone(s.used)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for name := range s.used {
+			if !had[name] && strings.HasPrefix(name, listsPrefix) {
+				s.g.Kept.Release(name)
+				delete(s.used, name)
+			}
+		}
 	}
 }
 

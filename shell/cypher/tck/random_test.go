@@ -324,6 +324,39 @@ func TestParallelEdges(t *testing.T) {
 	}
 }
 
+// TestTurns holds the same where nodes take turns, and where what is below others is counted first.
+func TestTurns(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, text := range []string{
+		"MATCH (a)-->(b)-->(c), (a)-->(c) RETURN count(*)",
+		"MATCH (a)-[:R]->(b)-->(c)-->(d)-->(a) RETURN count(*), count(DISTINCT d)",
+		"MATCH (a)--(b)--(c) WHERE NOT (a)-[:R]-(c) AND a.i < c.i RETURN b.n AS n, count(*)",
+		"MATCH (a)-[q]->(b)-[:S]->(c)-[s]->(a) RETURN q.w, s.w, count(*), sum(c.i)",
+		"MATCH (a)-[:R]->(b)-[:S]->(c)-[:T]->(d) RETURN d, count(*)",
+		"MATCH (a:A)-[:R]->(b)-[:S]->(c)-[:T]->(d), (b)-[:T]->({n: 1}) RETURN count(*)",
+	} {
+		turned, done := 0, 0
+		for range 6 {
+			g := randomGraph(r, 9, 26)
+			want, _, err := answer(g, text, plain.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := &engine.Engine{Source: newSource(g, 12), Tell: func(steps []engine.Step) {
+				turned += strings.Count(fmt.Sprint(steps), "from the file, about ")
+				done += strings.Count(fmt.Sprint(steps), "count")
+			}}
+			got, _, err := answer(g, text, plain.Options{Engine: e})
+			if a, b := shown(got), shown(want); err != nil || a != b {
+				t.Errorf("%s: %.300s, %v\n\twant %.300s", text, a, err, b)
+			}
+		}
+		if turned+done == 0 {
+			t.Errorf("%s: no turns, and nothing is counted", text)
+		}
+	}
+}
+
 // TestDistances holds the same for shortest paths of which the length is wanted, and for others,
 // which the engine leaves alone.
 func TestDistances(t *testing.T) {

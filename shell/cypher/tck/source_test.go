@@ -98,7 +98,7 @@ func (s *source) Rel(e vector.Edge) value.Rel {
 	panic("no such relationship")
 }
 
-func (s *source) Free() int64                          { return s.reads }
+func (s *source) Free() int64                          { return s.reads * 30 }
 func (s *source) InMemory([]engine.Want, float64) bool { return s.reads == 0 }
 
 func (s *source) Outline(_ ast.Direction, types []string) *adjacency.Outline {
@@ -138,6 +138,20 @@ func (s *source) Read(ctx context.Context, w engine.Want, nodes []uint32, into *
 	into.Num = append(into.Num, numbers...)
 	return into.Finish(ctx, free)
 }
+
+// ReadRange reads the lists of one or two nodes.
+func (s *source) ReadRange(ctx context.Context, w engine.Want, of engine.Range, _ int64) (
+	*adjacency.Lists, error) {
+	l, err := s.Lists(ctx, w.Dir, w.Types)
+	if err != nil {
+		return nil, err
+	}
+	l.First, l.End = of.From, min(of.From+1+of.From%2, of.End)
+	l.Off = l.Off[l.First : l.End+1]
+	return l, nil
+}
+
+func (s *source) Holds() func() { return func() {} }
 
 func free(int64) error { return nil }
 

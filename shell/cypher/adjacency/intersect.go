@@ -1,62 +1,65 @@
-package engine
+package adjacency
 
 import "math/bits"
 
-// span is a part of the neighbors of lists: the list of a node.
-type span struct {
-	nbr  []uint32
-	node uint32
+// Span is a part of the neighbors of lists: the list of a node.
+type Span struct {
+	Nbr  []uint32
+	Node uint32
 }
 
-// mark holds the list of a node as bits, so that others are intersected with it in a step an entry.
+// Mark holds the list of a node as bits, so that others are intersected with it in a step an entry.
 // It is worth it where the same node is asked for again and again.
-type mark struct {
+type Mark struct {
 	node uint32
 	held []uint32
 	bits []uint64
 }
 
+// NewMark returns marks for lists of which the neighbors are less than nodes.
+func NewMark(nodes uint64) *Mark { return &Mark{bits: make([]uint64, nodes/64+1)} }
+
 // set marks the list of a node instead of that before.
-func (m *mark) set(s span) {
-	if m.held != nil && m.node == s.node {
+func (m *Mark) set(s Span) {
+	if m.held != nil && m.node == s.Node {
 		return
 	}
 	for _, u := range m.held {
 		m.bits[u>>6] = 0
 	}
-	for _, u := range s.nbr {
+	for _, u := range s.Nbr {
 		m.bits[u>>6] |= 1 << (u & 63)
 	}
-	m.node, m.held = s.node, s.nbr
+	m.node, m.held = s.Node, s.Nbr
 }
 
-// forget unmarks, before the memory of the list is used for another.
-func (m *mark) forget() {
-	m.set(span{})
+// Forget unmarks, before the memory of the list is used for another.
+func (m *Mark) Forget() {
+	m.set(Span{})
 	m.held = nil
 }
 
 // seekCost is what a step of a binary search costs beside a look at a bit.
 const seekCost = 2
 
-// intersect calls how with the entries of b that are in a: by marks, or by looking up the entries
+// Intersect appends the entries of b that are in a: by marks, or by looking up the entries
 // of the shorter list. Lists of equal neighbors may have them more than once.
-func (m *mark) intersect(a, b span, dst []uint32) []uint32 {
-	short, long := a.nbr, b.nbr
+func (m *Mark) Intersect(a, b Span, dst []uint32) []uint32 {
+	short, long := a.Nbr, b.Nbr
 	if len(short) > len(long) {
 		short, long = long, short
 	}
 	seek := len(short) * seekCost * bits.Len(uint(len(long)))
-	scan := len(b.nbr)
-	if m.held == nil || m.node != a.node {
-		scan += 2 * len(a.nbr)
+	scan := len(b.Nbr)
+	if m.held == nil || m.node != a.Node {
+		scan += 2 * len(a.Nbr)
 	}
 	if seek < scan {
 		return lookUp(short, long, dst)
 	}
 	m.set(a)
 	last := ^uint32(0)
-	for _, u := range b.nbr {
+	for _, u := range b.Nbr {
 		if m.bits[u>>6]>>(u&63)&1 == 1 && u != last {
 			dst = append(dst, u)
 			last = u
@@ -65,22 +68,22 @@ func (m *mark) intersect(a, b span, dst []uint32) []uint32 {
 	return dst
 }
 
-// common returns how many entries of b are in a. No neighbor stands in a list twice.
-func (m *mark) common(a, b span) (n int64) {
-	short, long := a.nbr, b.nbr
+// Common returns how many entries of b are in a. No neighbor stands in a list twice.
+func (m *Mark) Common(a, b Span) (n int64) {
+	short, long := a.Nbr, b.Nbr
 	if len(short) > len(long) {
 		short, long = long, short
 	}
 	seek := len(short) * seekCost * bits.Len(uint(len(long)))
-	scan := len(b.nbr)
-	if m.held == nil || m.node != a.node {
-		scan += 2 * len(a.nbr)
+	scan := len(b.Nbr)
+	if m.held == nil || m.node != a.Node {
+		scan += 2 * len(a.Nbr)
 	}
 	if seek < scan {
 		return countUp(short, long)
 	}
 	m.set(a)
-	for _, u := range b.nbr {
+	for _, u := range b.Nbr {
 		n += int64(m.bits[u>>6] >> (u & 63) & 1)
 	}
 	return n
