@@ -11,6 +11,8 @@ import (
 	"gdb/train/exact"
 	"gdb/train/export"
 	"gdb/train/setting"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // EmbedConfig says whose vectors to write.
@@ -35,19 +37,58 @@ func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if t.cfg.EvalMode == setting.EvalSampled {
-		return fmt.Errorf("train: vectors of run %s: it is computed from batches alone, so no "+
-			"node has a hidden state of its own: take predict --probabilities, or another model, "+
-			"without --time", c.Run)
-	}
-	if err := t.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
+	hidden, release, err := t.hiddenStates(c.Run)
+	if err != nil {
 		return err
 	}
-	defer t.in.Budget.Release(exact.HeapBytes)
-	hidden := hiddenStates{t.inference(t.in, newScratch(t.in, t.dir, predictJob))}
-	hidden.Layers = max(1, t.model.Spec().Layers()-1)
+	defer release()
 	if err := export.WriteVectors(ctx, export.TableSpec{FS: store.FS(), Path: c.Out,
 		Meta: t.in.Meta, Names: t.ids}, hidden); err != nil {
+		return fmt.Errorf("train: vectors of run %s: %w", c.Run, err)
+	}
+	return nil
+}
+
+// hiddenStates returns what computes the vectors of nodes. The caller calls release when it is
+// done.
+func (t *trained) hiddenStates(run string) (hidden hiddenStates, release func(), err error) {
+	if t.cfg.EvalMode == setting.EvalSampled {
+		return hidden, nil, fmt.Errorf("train: vectors of run %s: it is computed from batches "+
+			"alone, so no node has a hidden state of its own: take predict --probabilities, or "+
+			"another model, without --time", run)
+	}
+	if err := t.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
+		return hidden, nil, err
+	}
+	hidden = hiddenStates{t.inference(t.in, newScratch(t.in, t.dir, predictJob))}
+	hidden.Layers = max(1, t.model.Spec().Layers()-1)
+	return hidden, func() { t.in.Budget.Release(exact.HeapBytes) }, nil
+}
+
+// EmbedNodes calls emit with the vectors of some nodes, in ascending order of these. They are what
+// Embed writes; c.Out is not read.
+func EmbedNodes(ctx context.Context, store *layout.Store, dev blockdev.Device, c EmbedConfig,
+	nodes *roaring.Bitmap, emit func(v layout.NodeID, row []float32)) (err error) {
+	t, err := openTrained(ctx, store, dev, opening{run: c.Run, limits: c.Limits})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	hidden, release, err := t.hiddenStates(c.Run)
+	if err != nil {
+		return err
+	}
+	defer release()
+	dim := hidden.Dim()
+	// A hidden layer gives the rows that the layers after it need, and so some more.
+	if err := hidden.Run(ctx, nodes, func(given []sample.NodeID, rows []float32) error {
+		for i, v := range given {
+			if nodes.Contains(uint32(v)) {
+				emit(v, rows[i*dim:][:dim])
+			}
+		}
+		return nil
+	}); err != nil {
 		return fmt.Errorf("train: vectors of run %s: %w", c.Run, err)
 	}
 	return nil

@@ -213,7 +213,7 @@ func (s *session) testBest(ctx context.Context) error {
 		return nil
 	}
 	s.setThresholds(s.thresholds)
-	c, err := s.evaluate(ctx, s.nodes.test, false)
+	c, err := s.evaluate(ctx, s.nodes.test, false, true)
 	s.setThresholds(nil)
 	if err != nil {
 		return fmt.Errorf("test: %w", err)
@@ -237,9 +237,9 @@ func (s *session) testBest(ctx context.Context) error {
 }
 
 // evaluate predicts the nodes of a set and returns the tally. choose makes the tally count for
-// choosing thresholds, if nodes can have several labels.
-func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool) (c task.Tally,
-	err error) {
+// choosing thresholds, if nodes can have several labels, and draw for curves of classes.
+func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
+	draw bool) (c task.Tally, err error) {
 	release, err := s.in.UseGraph(ctx)
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool
 			return nil, err
 		}
 	}
-	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose,
+	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose, draw: draw,
 		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},
 		batches: batchesOf(&s.cfg, s.plan)}
 	if s.evaluatesAhead() {
@@ -266,7 +266,7 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose bool
 // validate writes the metric and the loss of the validation nodes to rec. Where nodes can have
 // several labels it chooses thresholds, with which it computes the metric, and returns them.
 func (s *session) validate(ctx context.Context, rec *runs.Epoch) (chosen []float32, err error) {
-	c, err := s.evaluate(ctx, s.nodes.val, true)
+	c, err := s.evaluate(ctx, s.nodes.val, true, false)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ func (s *session) validate(ctx context.Context, rec *runs.Epoch) (chosen []float
 		chosen = labels.Chosen()
 		if s.cfg.Metric == task.Accuracy { // of nodes that are wholly right at the thresholds
 			s.setThresholds(chosen)
-			c, err = s.evaluate(ctx, s.nodes.val, false)
+			c, err = s.evaluate(ctx, s.nodes.val, false, false)
 			s.setThresholds(nil)
 		}
 	}

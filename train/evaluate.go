@@ -40,6 +40,7 @@ type evaluator struct {
 	cfg     *Config
 	scratch *scratch
 	choose  bool // count for choosing thresholds of labels
+	draw    bool // count for curves of classes
 	// batches configures the batches of sampled evaluation.
 	batches loader.Config
 }
@@ -76,6 +77,14 @@ func (e *evaluator) predicted(ctx context.Context, set *roaring.Bitmap,
 		}
 		defer e.in.Budget.Release(room)
 		c.WillChoose(e.cfg.AtPrecision)
+	}
+	if c, ok := t.(*task.ClassTally); ok && e.draw {
+		room := task.CurveBytes(e.in.task.Outputs())
+		if err := e.in.Budget.Reserve("curves of classes", room); err != nil {
+			return nil, err
+		}
+		defer e.in.Budget.Release(room)
+		c.WillDraw()
 	}
 	return t, e.predict(ctx, set, t)
 }

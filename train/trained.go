@@ -376,7 +376,9 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := errors.Join(t.cfg.Validate(), resolve(&t.cfg, t.in.Meta)); err != nil {
 		return nil, err
 	}
-	n, err := t.evaluator(evalJob).counts(ctx, t.set)
+	e := t.evaluator(evalJob)
+	e.draw = true
+	n, err := e.counts(ctx, t.set)
 	if err != nil {
 		return nil, fmt.Errorf("train: evaluate run %s: %w", c.Run, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"gdb/internal/files"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/serve/ui"
 	"gdb/train"
 	"gdb/train/report"
 	"gdb/train/runs"
@@ -26,15 +27,16 @@ func (a *app) reportCommand() *cobra.Command {
 	var c train.EvalConfig
 	var names []string
 	var out string
-	var force bool
+	var force, recorded bool
 	cmd := &cobra.Command{
 		Use: "report STORE [--run NAME] --out FILE.html", Args: cli.ExactArgs(1),
 		Short: "Write what a run was and reached as one HTML page",
-		Long: `Write a page that needs no network: curves, scores by class and the confusion
-matrix of the test split, what the engine did, the settings, and the data. Of a
-run that predicts links: curves, how it ranks the test edges, and the same.
-Several runs are laid beside each other: their scores, their curves in one
-picture, and the settings in which they differ.`,
+		Long: `Write a page that needs no network: curves, scores by class, precision by
+recall, reliability and the confusion matrix of the test split, vectors of some
+nodes in two dimensions, a neighborhood, what the engine did, the settings, and
+the data. Of a run that predicts links: curves, how it ranks the test edges, and
+the rest. Several runs are laid beside each other: their scores, their curves in
+one picture, and the settings in which they differ.`,
 		Example: `  gdb report cora.gdb --out cora.html
   gdb report cora.gdb --run r0001,r0002 --out both.html
   gdb report cora.gdb --run r0002 --split val --out r0002.html`,
@@ -62,7 +64,7 @@ picture, and the settings in which they differ.`,
 			if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
 				return err
 			}
-			return a.reportOne(cmd, st, dev, c, out)
+			return a.reportOne(cmd, st, dev, c, out, recorded)
 		},
 	}
 	f := cmd.Flags()
@@ -72,37 +74,60 @@ picture, and the settings in which they differ.`,
 	f.StringVar(&c.Split, "split", "test", cli.SplitHelp+testHelp)
 	cli.OnlyFor(f, setting.OfNodes, "split")
 	f.StringVar(&out, "out", "", "file to write")
+	f.BoolVar(&recorded, "recorded", false, "show what the run recorded, and compute nothing: no "+
+		"evaluation, no vectors, no neighborhood")
 	f.BoolVar(&force, "force", false, "overwrite the file")
 	return cmd
 }
 
 // reportOne writes the page of a run.
 func (a *app) reportOne(cmd *cobra.Command, st *layout.Store, dev blockdev.Device,
-	c train.EvalConfig, out string) error {
+	c train.EvalConfig, out string, recorded bool) error {
 	d, err := report.Of(cmd.Context(), st, c.Run)
 	if err != nil {
 		return err
 	}
+	pictures := ui.PictureOptions{Run: c.Run, Limits: a.Limits()}
 	if runs.PredictsLinks(st, c.Run) {
 		if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfLinks); err != nil {
 			return err
 		}
-		return a.writeReport(out, d)
+	} else {
+		c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
+		if err := a.addTest(cmd.Context(), st, dev, c, d, recorded); err != nil {
+			return err
+		}
+		pictures.Split = c.Split
 	}
-	c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
-	if c.Split != "test" {
+	if !recorded {
+		if d.Pictures, err = ui.Pictures(cmd.Context(), st, dev, pictures); err != nil {
+			return err
+		}
+		for _, p := range d.Pictures {
+			if p.Why != "" {
+				a.Note("the report has no picture of " + strings.ToLower(p.Title) + ": " + p.Why)
+			}
+		}
+	}
+	return a.writeReport(out, d)
+}
+
+// addTest adds the evaluation on a split: what the run kept, or one that is made now.
+func (a *app) addTest(ctx context.Context, st *layout.Store, dev blockdev.Device,
+	c train.EvalConfig, d *report.Data, recorded bool) (err error) {
+	if c.Split != "test" || !recorded && !d.IsComplete() {
 		d.Test = nil
 	}
-	if d.Test == nil && hasSplit(st.Meta(), c.Split) {
+	if d.Test == nil && hasSplit(st.Meta(), c.Split) && !recorded {
 		c.Limits = a.Limits()
-		if d.Test, err = train.Evaluate(cmd.Context(), st, dev, c); err != nil {
+		if d.Test, err = train.Evaluate(ctx, st, dev, c); err != nil {
 			return err
 		}
 	}
 	if d.Test != nil && d.Test.Split == "val" {
 		d.Val = nil
 	}
-	return a.writeReport(out, d)
+	return nil
 }
 
 // wantFile is the error of an --out that is missing, or of another kind.

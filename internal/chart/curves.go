@@ -14,7 +14,8 @@ const (
 	curvesTop, curvesBottom    = 52.0, 40.0
 	curvesLetter               = 7.5 // width of a letter in the legend
 	curvesTicksX, curvesTicksY = 10, 5
-	curvesMarksMost            = 60 // points of a series that have a mark each
+	curvesMarksMost            = 60 // marks of a series, which tell it from others without colors
+	curvesDot                  = 2.8
 	curvesMarkText             = 4.0
 	curvesInk, curvesGrid      = "currentColor", "var(--grid, #ddd)"
 )
@@ -32,6 +33,8 @@ type Curve struct {
 type Curves struct {
 	Title, XLabel, YLabel string
 	All                   []Curve
+	// Fractions lets the x axis have lines between whole numbers.
+	Fractions bool
 	// Mark is a place on the x axis that gets a line and the word MarkWord, such as the best epoch.
 	// There is none if MarkWord is "".
 	Mark     float64
@@ -140,7 +143,9 @@ func (c *Curves) spans() (x, y span) {
 	if x.lo == x.hi {
 		x.lo, x.hi = x.lo-0.5, x.hi+0.5
 	}
-	x.step = max(1, x.step)
+	if !c.Fractions {
+		x.step = max(1, x.step)
+	}
 	return x, spanOf(lo[1], hi[1], curvesTicksY)
 }
 
@@ -156,7 +161,7 @@ func tick(v, step float64) string {
 // curve draws a series, with a gap where it has no value.
 func (d *drawing) curve(k int, s Curve, p plane) {
 	var path strings.Builder
-	pen := "M"
+	pen, every := "M", (len(s.Y)+curvesMarksMost-1)/curvesMarksMost
 	for i, v := range s.Y {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			pen = "M"
@@ -164,9 +169,9 @@ func (d *drawing) curve(k int, s Curve, p plane) {
 		}
 		fmt.Fprintf(&path, "%s%.1f %.1f", pen, p.x(s.X[i]), p.y(v))
 		pen = "L"
-		if len(s.Y) <= curvesMarksMost {
-			fmt.Fprintf(&d.b, `<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s"/>`+"\n", p.x(s.X[i]),
-				p.y(v), Color(k))
+		if i%every == 0 {
+			d.marker(k, p.x(s.X[i]), p.y(v), curvesDot)
+			d.b.WriteByte('\n')
 		}
 	}
 	if path.Len() > 0 {
@@ -189,6 +194,7 @@ func (d *drawing) legendRow(all []Curve) {
 		}
 		fmt.Fprintf(&d.b, `<path d="M%.1f 36h20" stroke="%s" stroke-width="3"%s/>`+"\n", x,
 			Color(k), dash(k))
+		d.marker(k, x+10, 36, 4)
 		d.text(x+26, 40, "start", s.Name, "")
 		x += width
 	}

@@ -81,6 +81,11 @@ func NeighborhoodOf(ctx context.Context, db *gdb.DB, id string) (*report.Neighbo
 	if err != nil {
 		return nil, err
 	}
+	return around(ctx, db, node)
+}
+
+// around draws a sample around a node.
+func around(ctx context.Context, db *gdb.DB, node kv.NodeID) (*report.Neighborhood, error) {
 	d, err := db.Sample(ctx, []kv.NodeID{node}, report.NeighborhoodFanout, 1, 0, 0)
 	if err != nil {
 		return nil, err

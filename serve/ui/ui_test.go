@@ -54,8 +54,8 @@ func testGraph() layouttest.Graph {
 	return g
 }
 
-// mustServe serves the pages of a store with two runs, and returns their address.
-func mustServe(t *testing.T, token string) string {
+// mustTrain makes a store with two runs.
+func mustTrain(t *testing.T) (*layout.Store, blockdev.Device) {
 	t.Helper()
 	st := layouttest.Build(t, vfs.NewMem(), "store", testGraph())
 	dev := devtest.Open(t, blockdev.Options{})
@@ -67,6 +67,13 @@ func mustServe(t *testing.T, token string) string {
 			t.Fatal(err)
 		}
 	}
+	return st, dev
+}
+
+// mustServe serves the pages of a store with two runs, and returns their address.
+func mustServe(t *testing.T, token string) string {
+	t.Helper()
+	st, dev := mustTrain(t)
 	s, err := web.Open(t.Context(), web.Options{Store: st, Device: dev, Memory: 1 << 30,
 		Threads: 2, Version: "test", Notes: func(text string) { t.Log(text) }})
 	if err != nil {
@@ -224,5 +231,32 @@ func TestWhoMayAsk(t *testing.T) {
 		if c.status != 200 && strings.Contains(text, "first") {
 			t.Errorf("%s: it tells of a run:\n%s", name, text)
 		}
+	}
+}
+
+// TestPictures: a report has the vectors of the nodes of a split, by class, and a neighborhood; of
+// a run that is not there it has a sentence instead of vectors.
+func TestPictures(t *testing.T) {
+	st, dev := mustTrain(t)
+	o := PictureOptions{Run: "first", Split: "test",
+		Limits: train.Limits{Memory: 1 << 30, Threads: 2}}
+	all, err := Pictures(t.Context(), st, dev, o)
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	for _, want := range []string{"Vectors of 300 nodes", "last hidden layer", ">birch<"} {
+		if !strings.Contains(string(all[0].SVG), want) {
+			t.Errorf("no %q in\n%.2000s", want, all[0].SVG)
+		}
+	}
+	if svg := string(all[1].SVG); !strings.Contains(svg, "Neighborhood of n") ||
+		strings.Contains(svg, "<script") {
+		t.Errorf("the neighborhood is\n%.2000s", svg)
+	}
+	o.Split, o.Run = "none", "nothing"
+	all, err = Pictures(t.Context(), st, dev, o)
+	if err != nil || len(all) != 2 || all[0].SVG != "" ||
+		!strings.Contains(all[0].Why, "nothing") {
+		t.Errorf("of a run that is not there: %+v, %v", all, err)
 	}
 }

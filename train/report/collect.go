@@ -55,6 +55,11 @@ func nodeData(dir runs.Dir) (*Data, error) {
 	return d, err
 }
 
+// IsComplete reports whether the test that a run kept has all that one made now would have.
+func (d *Data) IsComplete() bool {
+	return d.Test != nil && (d.Test.ClassMetrics == nil || d.Test.Curves != nil)
+}
+
 // SeveralOf reads what several runs recorded.
 func SeveralOf(ctx context.Context, st *layout.Store, names []string) (*Several, error) {
 	s := &Several{Store: st.Dir(), Data: Facts(st.Meta())}

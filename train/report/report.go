@@ -44,8 +44,17 @@ type Data struct {
 	Ranks, Cost [][2]string
 	// Test is the evaluation on a split; nil if there is none.
 	Test *train.EvalResult
+	// Pictures are of vectors and of a neighborhood, as SVG, with what else is to say of them.
+	Pictures []Picture
 	// Links lead to other pages of a server; nil in a file.
 	Links []Link
+}
+
+// Picture is a section of a page: SVG, or a sentence that says why there is none.
+type Picture struct {
+	Title string
+	SVG   template.HTML
+	Why   string
 }
 
 // Link leads to another page.
@@ -58,9 +67,12 @@ type view struct {
 	Runs        []runRow        // nil in the report of one run
 	Learned     []template.HTML // charts
 	Time, Reads template.HTML
-	Names       []string
-	Engine      [][2]string
-	Settings    [][]string
+	// Quality has charts of precision and reliability, and Reliable the rows of the latter.
+	Quality  []template.HTML
+	Reliable [][4]string
+	Names    []string
+	Engine   [][2]string
+	Settings [][]string
 }
 
 // Write writes the page.
@@ -76,6 +88,10 @@ func Write(w io.Writer, d *Data) error {
 	}
 	if d.Test != nil {
 		v.Names = d.Test.Names()
+		if m := d.Test.ClassMetrics; m != nil && m.Curves != nil {
+			v.Quality = []template.HTML{precisionChart(m.Curves), reliabilityChart(m.Curves)}
+			v.Reliable = reliabilityRows(m.Curves)
+		}
 	}
 	return execute(w, v)
 }

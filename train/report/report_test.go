@@ -27,7 +27,11 @@ func sampleData() *Data {
 		Epoch: 2,
 		ClassMetrics: &task.ClassMetrics{Classes: []task.ClassScore{
 			{Class: "<script>alert(1)</script>", Nodes: 10, Precision: 0.75},
-			{Class: "b", Nodes: 6, F1: 0.625}}, Confusion: [][]uint64{{9, 1}, {2, 4}}}}
+			{Class: "b", Nodes: 6, F1: 0.625}}, Confusion: [][]uint64{{9, 1}, {2, 4}},
+			Curves: &task.Curves{Class: "b", Precision: []float64{1, 0.875, 0.5},
+				AveragePrecision: 0.8125, ECE: 0.0625, Reliability: []task.Reliability{{},
+					{Count: 16, Probability: 0.75, Right: 0.6875}}}}}
+	d.Pictures = []Picture{{Title: "Vectors", Why: "<b>"}}
 	return d
 }
 
@@ -60,7 +64,9 @@ func TestReport(t *testing.T) {
 		"<td>read from the device</td><td>100.0 MiB</td>",
 		"<td>busy: gather</td><td>10.0 s</td>", "<td>lr</td><td>0.005</td>", "Confusion",
 		"rgba(0,114,178,0.76)", "&lt;script&gt;", ">best: epoch 2<", "prefers-color-scheme: dark",
-		">0.6</text>"} {
+		">0.6</text>", "(average precision 0.812)", "class b", "(expected calibration error 0.062)",
+		"<td>0.5 to 1.0</td><td>16</td><td>0.750</td><td>0.688</td>", "as right as predicted",
+		"<h2>Vectors</h2>", "Not drawn: &lt;b&gt;<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
@@ -70,7 +76,7 @@ func TestReport(t *testing.T) {
 		t.Error("the page acts, or loads something")
 	}
 	svgs := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1)
-	if len(svgs) != 4 {
+	if len(svgs) != 6 {
 		t.Errorf("%d charts", len(svgs))
 	}
 	for _, svg := range svgs {

@@ -12,9 +12,10 @@ type ClassTally struct {
 	*Counts
 	task   *Classes
 	labels *sample.Labels
-	scores *Scores // for roc-auc and pr-auc; else nil
-	choice *choice // for choosing thresholds; else nil
-	least  float64 // the precision at which recall is highest; 0 chooses by F1
+	scores *Scores     // for roc-auc and pr-auc; else nil
+	choice *choice     // for choosing thresholds; else nil
+	curves *curveTally // for curves; else nil
+	least  float64     // the precision at which recall is highest; 0 chooses by F1
 	lossSum
 
 	// classes and bits are the labels of the nodes that Add counts.
@@ -57,6 +58,9 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 			if t.choice != nil {
 				t.choice.add(row, truth)
 			}
+			if t.curves != nil {
+				t.curves.multi(row, truth)
+			}
 			if t.scores != nil {
 				if err := t.scores.multi(row, truth); err != nil {
 					return err
@@ -78,6 +82,9 @@ func (t *ClassTally) Add(ctx context.Context, nodes []sample.NodeID, logits []fl
 		if label >= 0 {
 			t.lossSum.add(crossEntropy(row, label))
 		}
+		if label >= 0 && t.curves != nil {
+			t.curves.class(row, label)
+		}
 		if t.scores != nil {
 			if err := t.scores.class(row, label); err != nil {
 				return err
@@ -95,6 +102,9 @@ func (t *ClassTally) Metrics() (*ClassMetrics, error) {
 		if t.task.Multi || t.task.Thresholds != nil {
 			m.Classes[k].Threshold = probabilityOf(thresholdAt(t.task.Thresholds, k))
 		}
+	}
+	if t.curves != nil {
+		m.Curves = t.curves.result(t.task.Names)
 	}
 	var err error
 	for _, one := range []struct {

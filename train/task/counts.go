@@ -86,6 +86,8 @@ type ClassMetrics struct {
 	// ConfusionMost classes.
 	Classes   []ClassScore `json:"classes"`
 	Confusion [][]uint64   `json:"confusion,omitempty"`
+	// Curves are left out where a tally was not asked for them.
+	Curves *Curves `json:"curves,omitempty"`
 }
 
 // OneSided returns a sentence if almost all predictions are of one class though the nodes
