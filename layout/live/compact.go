@@ -10,8 +10,10 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/parts"
+	"gdb/layout/topology"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -79,18 +81,31 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 const compactBytes = 32 << 20
 
 // listsOf has the lists of base and levels merged as they are read, if that fits in memory: else
-// readers of the store merge them. Lists are read when the buffers of the ingest, which sort other
-// things, are free again. The caller calls free.
+// readers of the store merge them, if that does. Lists are read when the buffers of the ingest,
+// which sort other things, are free again. The caller calls free.
 func (w *work) listsOf(ctx context.Context, opt *parts.OrderOptions) (free func() error,
 	err error) {
 	opt.Memory = cmp.Or(opt.Memory, mem.Available()/2)
-	all, held, err := whole(ctx, w, opt.Memory-steps.ProcessBytes-compactBytes-
-		int64(w.store.Meta().Nodes))
-	if all == nil {
-		return func() error { return nil }, err
+	held, streams := wholeBytes(w.store)
+	rest := steps.ProcessBytes + compactBytes + int64(w.store.Meta().Nodes)
+	free = func() error { return nil }
+	if held+streams > opt.Memory-rest {
+		opt.ListsBytes = topology.ScanBytes(w.store, layout.In)
+		if least := rest + steps.BufferBytesMin + opt.ListsBytes; opt.Memory < least {
+			least = max(min(least, rest+held+streams), steps.LeastBytes+compactBytes)
+			return free, input.Usage("--memory %s is too small to read the base and %d levels "+
+				"as one, the least is %d MiB", mem.FormatSize(opt.Memory), len(w.store.Lists()),
+				(least+1<<20-1)>>20)
+		}
+		return free, nil
+	}
+	all, err := whole(ctx, w)
+	if err != nil {
+		return free, err
 	}
 	opt.Lists = all.Lists
-	opt.ListsBytes = min(held, max(0, opt.Memory-steps.LeastBytes-compactBytes))
+	opt.ListsBytes = min(max(held, held+streams-steps.BufferBytesMin),
+		max(0, opt.Memory-steps.LeastBytes-compactBytes))
 	return all.union.free, nil
 }
 

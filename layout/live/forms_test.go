@@ -12,6 +12,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/listfile"
+	"gdb/layout/parts"
 	"gdb/layout/topology"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -276,4 +277,19 @@ func recodedNote(t *testing.T, s *layout.Store) string {
 		t.Errorf("stats say %d bytes, %d are held", top.Stats().Bytes, used)
 	}
 	return top.Stats().Neighbors.Note
+}
+
+// TestCompactRefused: a compaction says beforehand that it has too little memory to read all
+// levels, and what is enough; with that it works.
+func TestCompactRefused(t *testing.T) {
+	fs := vfs.NewMem()
+	formsStore(t, fs, false)
+	_, err := Compact(t.Context(), fs, "s", parts.OrderOptions{Memory: 100 << 20})
+	if err == nil || !strings.Contains(err.Error(), "4 levels as one, the least is 128 MiB") {
+		t.Fatalf("in 100 MiB: %v", err)
+	}
+	_, err = Compact(t.Context(), fs, "s", parts.OrderOptions{Memory: 128 << 20})
+	if err != nil {
+		t.Fatalf("in 128 MiB: %v", err)
+	}
 }

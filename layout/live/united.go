@@ -10,7 +10,6 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
-	"gdb/layout/ingest/steps"
 	"gdb/layout/listfile"
 )
 
@@ -326,32 +325,32 @@ func (s *entryStream) take(c *source.EdgeChunk, dir layout.Direction, most uint6
 	s.i = end
 }
 
-// whole returns the base and all levels of a store as one, and how much memory it takes beside
-// that of streams; nil if all take more than some bytes. The caller frees its union.
-func whole(ctx context.Context, w *work, most int64) (all *united, held int64, err error) {
-	levels, streams := w.store.Lists(), int64(streamBytes)
-	for _, l := range levels {
-		if l.Held != nil {
-			return nil, 0, nil
-		}
+// wholeBytes returns what reading base and levels of a store as one takes in memory: what is held,
+// and what streams take beside it.
+func wholeBytes(s *layout.Store) (held, streams int64) {
+	streams = streamBytes
+	for _, l := range s.Lists() {
 		streams += levelBytes(l)
 		if held += 4 * int64(l.Meta().Nodes); l.Of.Gone {
 			held += int64(l.Meta().Edges) * unitedBytes
 		}
 	}
-	if held+streams > most {
-		return nil, 0, nil
-	}
+	return held, streams
+}
+
+// whole returns the base and all levels of a store as one. The caller frees its union.
+func whole(ctx context.Context, w *work) (*united, error) {
+	levels := w.store.Lists()
 	u, of, err := unite(ctx, w.dev, 0, levels)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	all = &united{dev: w.dev, union: u, levels: []unitedLevel{
+	all := &united{dev: w.dev, union: u, levels: []unitedLevel{
 		{Level: &layout.Level{Store: w.store.Base()}, at: -1}}}
 	for i, l := range levels {
 		if !l.Of.Gone {
 			all.levels = append(all.levels, unitedLevel{l, i, of[i], of[i]})
 		}
 	}
-	return all, max(held, held+streams-steps.BufferBytesMin), nil
+	return all, nil
 }

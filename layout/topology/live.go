@@ -389,14 +389,23 @@ func take(w, of *listfile.Lists, from, to uint64) {
 // scanLists and scanEntries bound what Scan reads together of a store with levels.
 const scanLists, scanEntries = 1 << 12, 1 << 16
 
+// scanCache is the block cache of Scan, in bytes.
+const scanCache = 4 << 20
+
+// ScanBytes returns the memory that Scan of a store with levels takes.
+func ScanBytes(s *layout.Store, dir layout.Direction) int64 {
+	return PagedBytes(s, dir, scanCache) + OverflowBytes +
+		SessionBytes("", scanLists, scanEntries)
+}
+
 // Scan is listfile.Scan of a store that may have levels, whose lists are merged: it takes the
-// memory of these then, and a block cache of 4 MiB.
+// memory of these then, and a block cache of 4 MiB; see ScanBytes.
 func Scan(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	fn func(first layout.NodeID, cont bool, l *listfile.Lists) error) error {
 	if len(s.Levels()) == 0 {
 		return listfile.Scan(ctx, s, dev, dir, fn)
 	}
-	t, err := Open(ctx, s, dev, dir, Options{CacheBytes: 4 << 20})
+	t, err := Open(ctx, s, dev, dir, Options{CacheBytes: scanCache})
 	if err != nil {
 		return err
 	}
