@@ -68,6 +68,9 @@ func (k cells) size(n uint64) uint64 {
 func fitCells(list []uint32, first uint32) (best cells, size int) {
 	least, size := lowBits(len(list), list[len(list)-1]-first), math.MaxInt
 	for l := least; l <= min(least+lowTried, lowMost); l++ {
+		if cellsHead+len(list)*(l+1) >= size { // an entry has at least one upper bit
+			break
+		}
 		k, ok := cellsWith(list, first, l)
 		if bits := cellsHead + int(k.size(uint64(len(list)))); ok && bits < size {
 			best, size = k, bits
@@ -88,11 +91,11 @@ func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
 	// More entries need more upper bits: nearly always, so it is looked at in the end.
 	n := len(list)
 	per := sort.Search(min(n, upperMost)-1, func(i int) bool {
-		return cellUpper(list, first, i+2, l) > upperMost
+		return !cellsHold(list, first, i+2, l)
 	}) + 1
 	per = max(perLeast, per)
 	whole := (n + per - 1) / per
-	if even := max(perLeast, (n+whole-1)/whole); cellUpper(list, first, even, l) <= upperMost {
+	if even := max(perLeast, (n+whole-1)/whole); cellsHold(list, first, even, l) {
 		per = even
 	}
 	upper := cellUpper(list, first, per, l)
@@ -102,13 +105,24 @@ func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
 }
 
 // cellUpper returns how many upper bits the widest cell needs, with per entries in a cell.
-func cellUpper(list []uint32, first uint32, per, l int) (most int) {
-	for len(list) > 0 {
-		n := min(per, len(list))
-		most = max(most, n+int((list[n-1]-first)>>l-(list[0]-first)>>l))
-		list = list[n:]
+func cellUpper(list []uint32, first uint32, per, l int) int {
+	most := per
+	for from := 0; from < len(list); from += per {
+		last := min(from+per, len(list)) - 1
+		most = max(most, last-from+1+int((list[last]-first)>>l-(list[from]-first)>>l))
 	}
-	return max(most, per)
+	return most
+}
+
+// cellsHold reports whether cells with per entries hold all upper bits, which cellUpper says too.
+func cellsHold(list []uint32, first uint32, per, l int) bool {
+	for from := 0; from < len(list); from += per {
+		last := min(from+per, len(list)) - 1
+		if last-from+1+int((list[last]-first)>>l-(list[from]-first)>>l) > upperMost {
+			return false
+		}
+	}
+	return per <= upperMost
 }
 
 // append writes the entries of a list whose first id is first.
