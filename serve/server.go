@@ -262,6 +262,9 @@ func (s *Server) welcome() protocol.Welcome {
 	}
 	if len(m.Features) > 0 {
 		w.Store.Dim = m.Features[0].Dim
+		for _, s := range m.Features[0].Sections {
+			w.Store.NodeDims = append(w.Store.NodeDims, s.Dim)
+		}
 		if columns := m.FeatureColumns(m.Features[0]); columns.Named() {
 			w.Store.FeatureNames = columns.Names()
 		}

@@ -278,9 +278,6 @@ def of_data(data: Any) -> Arrays:
 def _attributes(data: Any) -> dict[str, Any]:
     """The attributes of a PyG Data that are not None. Another object is an error."""
     kinds = [kind.__name__ for kind in type(data).__mro__]
-    if "HeteroData" in kinds:
-        raise ValueError("data is a HeteroData: gdb ingest takes types of nodes and edges from "
-                         "files, --edges user:buys:item=FILE; or give data.to_homogeneous()")
     if "TemporalData" in kinds:
         raise ValueError("data is a TemporalData: give edge_index=torch.stack([data.src, data.dst])"
                          " and edge_time=data.t; its messages are not stored")

@@ -17,6 +17,7 @@ class Opened(Protocol):
     num_nodes: int
     edge_types: list[str]
     node_types: list[str]
+    node_dims: dict[str, int] | None
     _server: Server
 
     def metadata(self) -> tuple[list[str], list[tuple[str, str, str]]]:

@@ -183,8 +183,8 @@ class _Table:
         if hasattr(frame, "to_pandas"):  # Arrow's and polars'
             frame = frame.to_pandas()
         if not hasattr(frame, "to_csv") or not hasattr(frame, "columns"):
-            raise ValueError(f"{name} is a {type(frame).__name__}: want a DataFrame; several types "
-                             "of nodes or edges are for gdb ingest, from files")
+            raise ValueError(f"{name} is a {type(frame).__name__}: want a DataFrame; frames by "
+                             "type are for edges and nodes both")
         named = [n for n in getattr(frame.index, "names", ()) if n is not None]
         if any((n in index or str(n).lower() in index) and n not in frame.columns for n in named):
             frame = frame.reset_index()

@@ -15,6 +15,7 @@ from typing import Any
 from . import _binary
 from ._arrays import Arrays, of_data
 from ._frames import Frames
+from ._tables import Tables, of_frames, of_hetero
 from ._wire import GdbError
 
 #: What the arguments of a graph belong to.
@@ -50,7 +51,12 @@ def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = N
       say, a column ``split`` has train, val or test, train_mask and the like are masks, and
       other columns of numbers are features. A warning names columns that are not stored. ``splits``
       may have ids or masks of the rows of nodes. The store keeps the ids: ``Store.node_ids`` and
-      ``Store.external_ids`` translate.
+      ``Store.external_ids`` translate;
+    - a graph with types, by pyarrow: ``data``, a PyG ``HeteroData`` (x, y, masks; edge_weight,
+      edge_time or time and edge_attr of edges; what has a number or a text for each node or edge is
+      a column), or ``edges``, ``{("user", "buys", "item"): frame}``, and ``nodes``,
+      ``{"user": frame}``, whose ids are the column ``id_column``, id or user_id. ``label_column``
+      is TYPE.COLUMN, and may be left out if one type alone has y. Features are stored as they are.
 
     Edges go from source to target, and a node draws from the sources of its edges; ``undirected``
     adds the reverse of each. ``options`` are flags of ``gdb ingest``, such as "--dedup". What is in
@@ -66,8 +72,14 @@ def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = N
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as name:
         folder = Path(name)
-        if kind == "edges":
-            graph: Arrays | Frames = Frames(
+        if kind == "edges" and isinstance(edges, Mapping):
+            graph: Arrays | Frames | Tables = of_frames(nodes, edges, {
+                "id": id_column, "label": label_column, "source": source_column,
+                "target": target_column, "weight": weight_column, "time": time_column})
+        elif _is_hetero(data):
+            graph = of_hetero(data, label_column)
+        elif kind == "edges":
+            graph = Frames(
                 edges, nodes, source=source_column, target=target_column, kind=type_column,
                 weight=weight_column, time=time_column, node=id_column, label=label_column)
         else:
@@ -112,6 +124,10 @@ def _kind(given: Mapping[str, Any]) -> str:
     others = (*(_OF_FRAMES if kind != "edges" else ()),
               *(_OF_ARRAYS if kind != "edge_index" else ()))
     wrong = [name for name in others if name in given]
+    if _is_hetero(given.get("data")):
+        wrong = [name for name in wrong if name != "label_column"]
+    if isinstance(given.get("edges"), Mapping) and "type_column" in given:
+        raise ValueError("type_column beside edges by type: their keys are the types")
     if wrong:
         do = {"data": "set them in data, as data.x", "edges": "they are columns of the frames",
               "edge_index": "they are for DataFrames, edges and nodes"}[kind]
@@ -119,9 +135,14 @@ def _kind(given: Mapping[str, Any]) -> str:
     return kind
 
 
+def _is_hetero(data: Any) -> bool:
+    """Whether data is a HeteroData of PyG."""
+    return "HeteroData" in (kind.__name__ for kind in type(data).__mro__)
+
+
 #: Notes that say how files are read which this module has written.
 _EXPECTED = re.compile(
-    r"is read as (csv|npy)$|the first line names the columns|ids are read as text, since")
+    r"(is|are) read as (csv|npy|tables)$|the first line names the columns|ids are read as text, since")
 
 
 def _notes(stderr: str) -> list[str]:

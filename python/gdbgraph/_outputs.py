@@ -112,6 +112,7 @@ class Hetero:
         self._triples = [(t, self._code(kinds[t[0]], relations[t[1]], kinds[t[2]]))
                          for t in triples]
         self._kinds = store._kinds() if store.node_types else None
+        self._dims = store.node_dims or {}
 
     def _code(self, source: Any, relation: Any, target: Any) -> Any:
         """The number of a type of edges."""
@@ -129,6 +130,10 @@ class Hetero:
         numbers = torch.empty_like(kinds)  # of each node among those of its type
         for kind, name in enumerate(self._names):
             numbers = self._nodes(batch, made[name], kinds == kind, numbers)
+            if made[name].get("x") is not None and name in self._dims:
+                made[name].x = made[name].x[:, : self._dims[name]]
+                if not self._dims[name]:
+                    del made[name].x
         source, target = batch.edge_index
         relation = 0 if batch.edge_type is None else batch.edge_type
         codes = self._code(kinds[source], relation, kinds[target])

@@ -59,6 +59,11 @@ class Store:
         self.edge_types: list[str] = about["types"] or []
         #: The names of the types of nodes, which ids begin with; empty where they have none.
         self.node_types: list[str] = about["node_types"] or []
+        #: The width of the features of each type of nodes, where they differ; else None. Rows are
+        #: ``num_features`` wide, and end with zeros.
+        self.node_dims: dict[str, int] | None = None
+        if about.get("node_dims"):
+            self.node_dims = dict(zip(self.node_types, about["node_dims"], strict=True))
         #: The number of nodes of each stored split.
         self.splits: dict[str, int] = about["splits"]
         #: The number of edges of each split of the edges; empty where they have none.

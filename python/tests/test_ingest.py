@@ -104,22 +104,6 @@ def test_errors_of_a_program_of_another_name(gdb, tmp_path, monkeypatch) -> None
         gdbgraph.ingest(tmp_path / "b.gdb", edge_index=[[0, 1], [1, 0]], x=[[1.0], [np.nan]])
 
 
-def test_graphs_of_several_types_are_refused(tmp_path) -> None:
-    """A HeteroData, and frames by type, are refused by name, with what to do instead."""
-    several = type("HeteroData", (), {"edge_index": None})()  # as that of PyG, which is not needed
-    with pytest.raises(ValueError, match="data is a HeteroData: .* --edges user:buys:item=FILE"):
-        gdbgraph.ingest(tmp_path / "a.gdb", several)
-    ends = {"u": [1], "v": [2]}
-    for frames in ({"edges": {("user", "buys", "item"): ends}}, {"edges": ends},
-                   {"edges": {"buys": ends}, "nodes": {"user": ends}}):
-        with pytest.raises(ValueError, match="edges is a dict"):
-            gdbgraph.ingest(tmp_path / "a.gdb", **frames)
-    pandas = pytest.importorskip("pandas")
-    with pytest.raises(ValueError, match="nodes is a dict"):
-        gdbgraph.ingest(tmp_path / "a.gdb", edges=pandas.DataFrame(ends), nodes={"user": ends})
-    assert not list(tmp_path.iterdir())
-
-
 def test_weights_that_float32_changes(tmp_path) -> None:
     weights = np.array([1, 16777217, 3])
     with pytest.warns(UserWarning, match="changes 1 of 3; .* row 1: 16777217 -> 16777216"):
@@ -235,7 +219,7 @@ def test_attributes_of_data(tmp_path) -> None:
         (Data(edge_index=ends, x=x, train_mask=torch.ones(3, dtype=torch.bool)), "train has 3 rows"),
         (Data(edge_index=ends, x=x, train_mask=torch.ones(4, 2, dtype=torch.bool)), "one split"),
         (Data(edge_index=ends, x=x, y=torch.tensor([1])), "y has 1 rows for 4"),
-        (HeteroData(), "HeteroData"), ({"edge_index": ends}, "data is a dict"),
+        (HeteroData(), "no edges"), ({"edge_index": ends}, "data is a dict"),
         (Data(x=x), "no edge_index"),
     ):
         with pytest.raises(ValueError, match=said):

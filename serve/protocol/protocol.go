@@ -81,7 +81,9 @@ type Store struct {
 	External bool              `json:"external"` // whether nodes have ids of the user
 	// NodeTypes holds the names of the types of nodes, by number; EdgeSplits the number of edges of
 	// each edge split.
-	NodeTypes  []string          `json:"node_types"`
+	NodeTypes []string `json:"node_types"`
+	// NodeDims holds the widths of the features of each type; null where all nodes have the same.
+	NodeDims   []int             `json:"node_dims"`
 	EdgeSplits map[string]uint64 `json:"edge_splits"`
 	// FeatureNames holds the source's names of the columns of features; null where it had none.
 	FeatureNames []string `json:"feature_names"`
