@@ -289,7 +289,17 @@ func (c *counter) joined(f *factor, b *batch, row int) (n int64, err error) {
 
 // multi reports whether a list of a factor may have a neighbor twice.
 func (c *counter) multi(f *factor) bool {
-	return slices.ContainsFunc(f.reads(), func(r *rel) bool { return c.lists[r.id].Multi })
+	for _, r := range f.legs {
+		if c.lists[r.id].Multi {
+			return true
+		}
+	}
+	for _, r := range f.minus {
+		if c.lists[r.id].Multi {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *counter) markOf(f *factor) *adjacency.Mark {

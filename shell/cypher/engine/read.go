@@ -90,8 +90,24 @@ func (pl *plan) sizes() error {
 	pl.room = max(free/2/threads/rels, 4<<10)
 	row := rowBytes + 4*int64(len(pl.p.nodes)+len(pl.p.rels))
 	rows := free / 8 / threads / int64(len(pl.steps)+1) / row
-	pl.most = int(min(max(rows, readRowsLeast), readRowsMost))
+	pl.most = int(min(max(rows, readRowsLeast), readRowsMost, pl.expected()))
 	return pl.src.Grow(row * int64(pl.most) * int64(len(pl.steps)+1) * threads)
+}
+
+// expectedTimes is how many times more rows than estimated a batch has room for: the memory of many
+// takes longer to clear than a few rows take to find.
+const expectedTimes = 4
+
+// expected returns how many rows a batch has at most by what steps are estimated to hand on.
+func (pl *plan) expected() int64 {
+	rows := 0.0
+	for _, s := range pl.steps {
+		rows = max(rows, s.rows)
+	}
+	if len(pl.steps) == 0 { // a search
+		return readRowsMost
+	}
+	return int64(max(batchRows, min(expectedTimes*rows, readRowsMost)))
 }
 
 // reads returns the relationships whose lists a factor wants.
