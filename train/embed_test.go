@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/csv"
 	"math"
+	"slices"
 	"strconv"
 	"testing"
 
 	"gdb/layout"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // mustEmbed is the table that Embed writes.
@@ -81,6 +84,33 @@ func TestEmbed(t *testing.T) {
 			if err != nil || math.Abs(p-e/sum) > 1e-4 {
 				t.Fatalf("node %d, class %d: predicted %v, the vector says %v", i, k, p, e/sum)
 			}
+		}
+	}
+}
+
+// TestEmbedNodes gives some nodes the vectors that Embed writes of them, and no others, whether
+// the rest of the graph is needed for them or not.
+func TestEmbedNodes(t *testing.T) {
+	g := planted(false)
+	s := mustBuild(t, g)
+	mustRun(t, s, testConfig())
+	rows := mustEmbed(t, s, "t")[1:]
+	half := roaring.New()
+	half.AddRange(0, uint64(g.Nodes/2))
+	for _, nodes := range []*roaring.Bitmap{roaring.BitmapOf(0, 7, uint32(g.Nodes-1)), half} {
+		var got []uint32
+		err := EmbedNodes(t.Context(), s, mustDevice(t), EmbedConfig{Run: "t"}, nodes,
+			func(v layout.NodeID, row []float32) {
+				got = append(got, uint32(v))
+				for k, x := range row {
+					want, err := strconv.ParseFloat(rows[v][1+k], 32)
+					if err != nil || x != float32(want) {
+						t.Errorf("node %d has %g in column %d, want %s", v, x, k, rows[v][1+k])
+					}
+				}
+			})
+		if err != nil || !slices.Equal(got, nodes.ToArray()) {
+			t.Errorf("%v: nodes %d, want %d", err, got, nodes.ToArray())
 		}
 	}
 }

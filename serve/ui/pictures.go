@@ -55,7 +55,7 @@ func Pictures(ctx context.Context, st *layout.Store, dev blockdev.Device,
 	defer func() { err = errors.Join(err, db.Close()) }()
 	p := report.Picture{Title: "Vectors"}
 	if vectorErr != nil {
-		p.Why = message.Plain(vectorErr.Error())
+		p.Why = strings.TrimPrefix(message.Plain(vectorErr.Error()), "train: ")
 	} else {
 		if e.Of, err = kinds(ctx, db, e.nodes); err != nil {
 			return nil, err
