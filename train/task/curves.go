@@ -109,16 +109,7 @@ func (c *curveTally) class(logits []float32, label int32) {
 		sum += c.odds[k]
 	}
 	for k, v := range c.odds {
-		rest := sum - v
-		if k == int(top) { // without the 1 that is the largest: little is cancelled
-			rest = 0
-			for other, w := range c.odds {
-				if other != k {
-					rest += w
-				}
-			}
-		}
-		c.count(k, v/rest, int32(k) == label)
+		c.count(k, v/(sum-v), int32(k) == label) // what cancels is past the last bin
 	}
 	if c.twoClass {
 		c.predict(c.odds[1]/sum, label == 1)
