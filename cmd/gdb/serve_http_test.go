@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"gdb/internal/testgraph"
 
@@ -135,6 +136,108 @@ func TestServeHTTP(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// TestServeFollows: a server answers by a snapshot soon after it is committed, what gdb predict
+// writes of it, while requests come all the time. A compaction is followed
+// too, and nothing is left behind.
+func TestServeFollows(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTables(t, map[string]string{"e.csv": "src,dst\na,b\nb,c\nc,a\nd,a\n",
+		"n.csv":  "id,kind,part,x\na,red,train,1\nb,blue,train,2\nc,red,val,3\nd,blue,test,4\n",
+		"e1.csv": "src,dst\na,e\n", "n1.csv": "id,kind,part,x\ne,red,train,1\n",
+		"e2.csv": "src,dst\ne,f\n", "n2.csv": "id,kind,part,x\nf,red,train,2\n"})
+	of := []string{"--label-col", "kind", "--split-col", "part", "--feature-cols", "x"}
+	mustRun(t, append([]string{"ingest", "--edges", "e.csv", "--nodes", "n.csv", "--out", "s.gdb",
+		"--quiet"}, of...)...)
+	mustRun(t, "train", "s.gdb", "--run", "r", "--quiet", "--epochs", "2", "--hidden", "4")
+	s := mustServe(t, "s.gdb", "--run", "r", "--memory", "1GiB", "--follow", "100ms")
+	stop := s.keepAsking(t, []string{"a", "b", "c", "d"})
+	for i, id := range []string{"e", "f"} {
+		files := []string{fmt.Sprintf("e%d.csv", i+1), fmt.Sprintf("n%d.csv", i+1)}
+		mustRun(t, append([]string{"append", "s.gdb", "--edges", files[0], "--nodes", files[1],
+			"--quiet"}, of...)...)
+		s.awaitSnapshot(t, i+1)
+		mustRun(t, "predict", "s.gdb", "--run", "r", "--at", "latest", "--out", "p.csv",
+			"--probabilities", "--memory", "512MiB", "--force")
+		b, err := os.ReadFile("p.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want, _ := strings.Cut(string(b), "\n"+id+",")
+		got, err := s.rows([]string{id})
+		if err != nil || len(got) != 1 || got[0] != id+","+strings.SplitN(want, "\n", 2)[0] {
+			t.Errorf("%v: %v, want %s,%s", err, got, id, want)
+		}
+	}
+	mustRun(t, "compact", "s.gdb", "--quiet")
+	s.awaitSnapshot(t, 3)
+	if asked := stop(); asked < 10 {
+		t.Errorf("%d requests were answered", asked)
+	}
+	err := s.end(syscall.SIGTERM)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Errorf("SIGTERM: the server ended with %v", err)
+	}
+	left, err := filepath.Glob("s.gdb/tmp/readers/*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// writeTables writes files.
+func writeTables(t *testing.T, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// keepAsking asks for predictions of ids, one request after the other, until stop is called, which
+// returns how many were answered. One that is not answered is an error.
+func (s *httpServer) keepAsking(t *testing.T, ids []string) (stop func() int) {
+	done, asked := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-done:
+				asked <- n
+				return
+			default:
+			}
+			if got, err := s.rows(ids); err != nil || len(got) != len(ids) {
+				t.Errorf("request %d: %v, %v", n, got, err)
+			}
+			n++
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	return func() int { close(done); return <-asked }
+}
+
+// awaitSnapshot waits until a server answers by a snapshot.
+func (s *httpServer) awaitSnapshot(t *testing.T, number int) {
+	t.Helper()
+	for range 600 {
+		r, err := http.Get("http://" + s.address + "/info")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var info struct{ Snapshot int }
+		err = errors.Join(json.NewDecoder(r.Body).Decode(&info), r.Body.Close())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Snapshot >= number {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("snapshot %d does not answer after 30 s", number)
 }
 
 // TestUI: gdb ui answers a browser in little memory, and ends by a signal as it should.

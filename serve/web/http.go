@@ -40,11 +40,16 @@ type HTTP struct {
 	// Pages are served to people beside the endpoints. A browser shows the token as the password of
 	// any user.
 	Pages []Page
+	// Follow has newer snapshots answer; nil for the one of the service alone.
+	Follow *Follow
 }
 
 // Serve answers requests until ctx is cancelled, and returns its error then. Requests in flight are
 // answered first, for some seconds. It closes the listener.
 func (h HTTP) Serve(ctx context.Context, l net.Listener) error {
+	if h.Follow != nil {
+		defer h.Follow.begin(ctx, h.Service)()
+	}
 	server := &http.Server{Handler: h.handler(), ReadHeaderTimeout: readTime, ReadTimeout: readTime,
 		WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: headerMost,
 		ErrorLog: log.New(io.Discard, "", 0)} // it tells of each client that goes
@@ -209,6 +214,11 @@ func (h HTTP) serveJSON(w http.ResponseWriter, q *http.Request, e *endpoint) {
 	ctx, cancel := context.WithTimeout(q.Context(), e.timeMost)
 	defer cancel()
 	r := &request{Service: h.Service}
+	if h.Follow != nil {
+		var answered func()
+		r.Service, answered = h.Follow.take()
+		defer answered()
+	}
 	defer r.end()
 	var body []byte
 	var err error

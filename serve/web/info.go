@@ -11,6 +11,7 @@ type nothing struct{}
 // info describes what is served.
 type info struct {
 	Version   string    `json:"version"`
+	Snapshot  uint64    `json:"snapshot" jsonschema:"counts commits and compactions of the store"`
 	Nodes     uint64    `json:"nodes"`
 	Edges     uint64    `json:"edges"`
 	NodeTypes []string  `json:"node_types,omitempty"`
@@ -32,8 +33,9 @@ func infoEndpoint() *endpoint {
 		about: "Describe the graph and the runs that are served.",
 	}, func(_ context.Context, r *request, _ *nothing) (*info, error) {
 		m := r.db.Meta()
-		out := &info{Version: r.opt.Version, Nodes: m.Nodes, Edges: m.Edges, EdgeTypes: m.EdgeTypes,
-			Runs: []runInfo{}}
+		out := &info{Version: r.opt.Version, Snapshot: m.Snapshot, Nodes: m.Nodes, Edges: m.Edges,
+			EdgeTypes: m.EdgeTypes,
+			Runs:      []runInfo{}}
 		for _, t := range m.NodeTypes {
 			out.NodeTypes = append(out.NodeTypes, t.Name)
 		}

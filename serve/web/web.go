@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"gdb"
 	"gdb/blockdev"
@@ -32,6 +33,8 @@ type Options struct {
 	// Runs are the runs that answer, each opened once. The first that predicts nodes, and the first
 	// that predicts links, are taken where a request names none.
 	Runs []string
+	// Follows halves what is open for a snapshot, so that the next one can be opened beside it.
+	Follows bool
 	// Notes is called with what the user should know and did no harm; nil drops it.
 	Notes func(text string)
 }
@@ -49,6 +52,9 @@ type Service struct {
 	metrics *metrics
 	turns   map[string]chan struct{} // of endpoints that few requests run at a time, by name
 	pages   chan struct{}            // the turns of pages
+
+	uses   sync.WaitGroup // requests under way, if it is followed
+	closed sync.Once
 }
 
 // served is a run that predicts nodes.
@@ -64,19 +70,7 @@ func Open(ctx context.Context, opt Options) (s *Service, err error) {
 		opt.Notes = func(string) {}
 	}
 	s = &Service{opt: opt, budget: mem.NewProcessBudget(opt.Memory)}
-	parts := shareOut(s.budget.Limit())
-	s.lookups, s.requests = s.budget.Part(parts.lookups), s.budget.Part(parts.requests)
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("serve: %w", err), s.Close())
-		}
-	}()
-	if err := s.openRuns(ctx, parts); err != nil {
-		return s, err
-	}
-	s.db, err = gdb.OpenOn(ctx, opt.Store, opt.Device, gdb.Options{Memory: parts.lookups,
-		Threads: s.opt.Threads, Budget: s.lookups, Vectors: s.vectorsOf,
-		Nearest: graph.NearestBy(nearest.Open), Predict: s.predictNodes})
+	s.requests = s.budget.Part(shareOut(s.budget.Limit()).requests)
 	s.metrics = newMetrics(s)
 	s.turns, s.pages = map[string]chan struct{}{}, make(chan struct{}, pagesAtOnce)
 	for _, e := range endpoints {
@@ -84,8 +78,29 @@ func Open(ctx context.Context, opt Options) (s *Service, err error) {
 			s.turns[e.name] = make(chan struct{}, e.atOnce)
 		}
 	}
+	return s, s.open(ctx)
+}
+
+// open opens the runs and the database, or closes what it has opened.
+func (s *Service) open(ctx context.Context) (err error) {
+	parts := shareOut(s.budget.Limit())
+	if s.opt.Follows {
+		parts = parts.halved()
+	}
+	s.lookups = s.budget.Part(parts.lookups)
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("serve: %w", err), s.Close())
+		}
+	}()
+	if err := s.openRuns(ctx, parts); err != nil {
+		return err
+	}
+	s.db, err = gdb.OpenOn(ctx, s.opt.Store, s.opt.Device, gdb.Options{Memory: parts.lookups,
+		Threads: s.opt.Threads, Budget: s.lookups, Vectors: s.vectorsOf,
+		Nearest: graph.NearestBy(nearest.Open), Predict: s.predictNodes})
 	s.budget.CollectHeap() // what opening took
-	return s, err
+	return err
 }
 
 // shares are the parts of the memory, in bytes.
@@ -103,6 +118,12 @@ func shareOut(all int64) shares {
 	return p
 }
 
+// halved returns the parts of one of two snapshots that are open at a time.
+func (p shares) halved() shares {
+	return shares{kept: p.kept / 2, fresh: p.fresh / 2, lookups: p.lookups / 2,
+		requests: p.requests, computing: p.computing / 2}
+}
+
 // openRuns opens the runs.
 func (s *Service) openRuns(ctx context.Context, parts shares) error {
 	kept, fresh := s.budget.Part(parts.kept), s.budget.Part(parts.fresh)
@@ -118,8 +139,12 @@ func (s *Service) openRuns(ctx context.Context, parts shares) error {
 				Threads: s.opt.Threads, Notes: s.opt.Notes},
 			Computing: s.budget.Part(parts.computing), Kept: kept, Fresh: fresh})
 		if err != nil {
-			return fmt.Errorf("%w (runs are opened in %s, a part of the memory)", err,
-				mem.FormatSize(parts.computing+mem.ProcessBytes))
+			text := ""
+			if s.opt.Follows {
+				text = ", of which following keeps half for the next snapshot"
+			}
+			return fmt.Errorf("%w (runs are opened in %s, a part of the memory%s)", err,
+				mem.FormatSize(parts.computing+mem.ProcessBytes), text)
 		}
 		one := &served{Predictor: p}
 		s.nodes = append(s.nodes, one)
@@ -133,8 +158,13 @@ func (s *Service) openRuns(ctx context.Context, parts shares) error {
 	return nil
 }
 
-// Close closes all that was opened. No request may be running.
-func (s *Service) Close() error {
+// Close closes all that was opened. No request may be running. Further calls do nothing.
+func (s *Service) Close() (err error) {
+	s.closed.Do(func() { err = s.close() })
+	return err
+}
+
+func (s *Service) close() error {
 	var err error
 	if s.db != nil {
 		err = s.db.Close()

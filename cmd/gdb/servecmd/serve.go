@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
@@ -30,6 +31,7 @@ type command struct {
 	tokenFile string
 	runs      []string
 	untilIdle bool
+	follow    time.Duration
 	io        string
 }
 
@@ -65,6 +67,8 @@ exit code 130, when requests in flight are answered.`,
 	f.StringVar(&c.http, "http", "", "address to answer HTTP at: HOST:PORT")
 	c.bind(cmd)
 	c.bindToken(cmd)
+	f.DurationVar(&c.follow, "follow", 0, "with --http: answer by newer snapshots of the store, "+
+		"which is looked at this often, such as 10s (0: by the one at the start)")
 	f.BoolVar(&c.untilIdle, "until-idle", false,
 		"end with the last program that is connected to the socket")
 	return cmd
@@ -153,7 +157,11 @@ func (c *command) serve(cmd *cobra.Command, dir string) error {
 				return fmt.Errorf("serve: --http %s: %w", c.http, err)
 			}
 			c.say("answering for %s at http://%s", dir, l.Addr())
-			begin(func() error { return web.HTTP{Service: s, Token: token}.Serve(ctx, l) })
+			h := web.HTTP{Service: s, Token: token}
+			if c.follow > 0 {
+				h.Follow = &web.Follow{Every: c.follow, Newer: c.newer(dir)}
+			}
+			begin(func() error { return h.Serve(ctx, l) })
 		}
 		if c.socket != "" {
 			l, err := serve.Listen(c.socket)
@@ -170,6 +178,17 @@ func (c *command) serve(cmd *cobra.Command, dir string) error {
 		}
 		return firstOf(ends)
 	})
+}
+
+// newer returns a function that opens the last snapshot of a store if it is later than a number.
+func (c *command) newer(dir string) func(context.Context, uint64) (*layout.Store, error) {
+	return func(ctx context.Context, than uint64) (*layout.Store, error) {
+		st, err := layout.OpenLive(ctx, c.FS, dir) // takes no lock
+		if err != nil || st.Meta().Snapshot <= than {
+			return nil, err
+		}
+		return layout.OpenAt(ctx, c.FS, dir, layout.Latest)
+	}
 }
 
 // firstOf waits for all servers and returns the first error.
@@ -200,7 +219,18 @@ func (c *command) check(cmd *cobra.Command) (token string, err error) {
 		return "", cli.Usage(errors.New("serve: --socket and --http are missing: say where to " +
 			"listen"))
 	}
-	for _, name := range []string{"run", "token-file"} {
+	switch {
+	case c.follow < 0 || c.follow > 0 && c.follow < followLeast:
+		return "", cli.Usage(fmt.Errorf("serve: --follow %v: want at least %v", c.follow,
+			followLeast))
+	case c.follow > 0 && c.socket != "":
+		return "", cli.Usage(errors.New("serve: --follow is for --http alone: programs at --socket " +
+			"train on one snapshot"))
+	case c.follow > 0 && c.At != "":
+		return "", cli.Usage(fmt.Errorf("serve: --follow goes on to newer snapshots, and --at %s "+
+			"names one: give one of them", c.At))
+	}
+	for _, name := range []string{"run", "token-file", "follow"} {
 		if c.http == "" && cmd.Flags().Changed(name) {
 			return "", cli.Usage(fmt.Errorf("serve: --%s is for --http, which is missing", name))
 		}
@@ -226,6 +256,9 @@ func (c *command) tokenFor(flag, address string) (token string, err error) {
 	}
 	return token, nil
 }
+
+// followLeast is the least time between two looks at a store.
+const followLeast = 100 * time.Millisecond
 
 // tokenLeast is the least length of a token.
 const tokenLeast = 16
@@ -277,5 +310,6 @@ func (c *command) open(cmd *cobra.Command, st *layout.Store, dev blockdev.Device
 func (c *command) openRuns(cmd *cobra.Command, st *layout.Store, dev blockdev.Device, memory int64,
 	names []string) (*web.Service, error) {
 	return web.Open(cmd.Context(), web.Options{Store: st, Device: dev, Memory: memory,
-		Threads: c.Threads, Version: c.version, Runs: names, Notes: c.Note})
+		Threads: c.Threads, Version: c.version, Runs: names, Follows: c.follow > 0,
+		Notes: c.Note})
 }
