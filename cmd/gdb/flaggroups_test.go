@@ -11,8 +11,8 @@ import (
 
 // ownFlags name the run of a training, the snapshot it reads, and its output; they stand before the
 // groups.
-var ownFlags = []string{"task", "run", "resume", "from", "at", "tensorboard", "checkpoint-every",
-	"json", "search", "trials"}
+var ownFlags = []string{"task", "run", "resume", "from-run", "from", "at", "tensorboard",
+	"checkpoint-every", "json", "search", "trials"}
 
 // TestEachTrainingFlagIsInAGroup: a flag of train stands in a group of its help, and a setting is a
 // flag of train, or of plan alone.

@@ -224,8 +224,8 @@ func (c *command) check(cmd *cobra.Command) (token string, err error) {
 		return "", cli.Usage(fmt.Errorf("serve: --follow %v: want at least %v", c.follow,
 			followLeast))
 	case c.follow > 0 && c.socket != "":
-		return "", cli.Usage(errors.New("serve: --follow is for --http alone: programs at --socket " +
-			"train on one snapshot"))
+		return "", cli.Usage(errors.New("serve: --follow is for --http alone: programs at " +
+			"--socket train on one snapshot"))
 	case c.follow > 0 && c.At != "":
 		return "", cli.Usage(fmt.Errorf("serve: --follow goes on to newer snapshots, and --at %s "+
 			"names one: give one of them", c.At))
