@@ -42,8 +42,14 @@ func Embed(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return err
 	}
 	defer release()
+	var nodes *roaring.Bitmap // all, but for deleted ones
+	if t.in.Meta.Deleted != "" {
+		if nodes, err = nodesFrom(ctx, t.in.Store, 0); err != nil {
+			return fmt.Errorf("train: vectors of run %s: %w", c.Run, err)
+		}
+	}
 	if err := export.WriteVectors(ctx, export.TableSpec{FS: store.FS(), Path: c.Out,
-		Meta: t.in.Meta, Names: t.ids}, hidden); err != nil {
+		Nodes: nodes, Meta: t.in.Meta, Names: t.ids}, hidden); err != nil {
 		return fmt.Errorf("train: vectors of run %s: %w", c.Run, err)
 	}
 	return nil

@@ -17,7 +17,8 @@ type Vectors interface {
 	Each(ctx context.Context, fn func(first int, rows []float32) error) error
 }
 
-// WriteVectors writes a table with the vectors of all nodes; s has the columns of no table yet.
+// WriteVectors writes a table with the vectors of all nodes, or of s.Nodes; s has the columns of no
+// table yet.
 func WriteVectors(ctx context.Context, s TableSpec, src Vectors) (err error) {
 	if err := CheckPath("vectors", s.Path); err != nil {
 		return err
@@ -32,10 +33,12 @@ func WriteVectors(ctx context.Context, s TableSpec, src Vectors) (err error) {
 	err = src.Each(ctx, func(first int, rows []float32) error {
 		nodes = nodes[:0]
 		for i := range len(rows) / dim {
-			nodes = append(nodes, kv.NodeID(first+i))
+			if v := kv.NodeID(first + i); s.Nodes == nil || s.Nodes.Contains(uint32(v)) {
+				nodes = append(nodes, v)
+			}
 		}
 		return t.Rows(ctx, nodes, func(i int, row tables.Writer) {
-			row.Vector(rows[i*dim:][:dim])
+			row.Vector(rows[(int(nodes[i])-first)*dim:][:dim])
 		})
 	})
 	if err == nil {
