@@ -3,10 +3,12 @@ package train
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"gdb/layout"
+	"gdb/layout/rowfile"
 	"gdb/train/runs"
 	"gdb/train/setting"
 )
@@ -39,7 +41,12 @@ func TestFromRun(t *testing.T) {
 		"sage":    func(*Config) {},
 		"norm":    func(c *Config) { c.Norm = "batch" },
 		"vectors": func(c *Config) { c.NodeEmbedding = 4 },
-		"scaled":  func(c *Config) { c.Normalize = setting.NormalizeColumns },
+		"early":   func(c *Config) { c.LR, c.Epochs = 0.05, 25 }, // the best epoch is not the last
+		"scaled": func(c *Config) { // otherwise than it would be measured
+			c.Normalize = setting.NormalizeColumns
+			c.Scale = &rowfile.Scale{Mean: slices.Repeat([]float32{2}, plantedDim),
+				Inverse: slices.Repeat([]float32{3}, plantedDim)}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := mustBuild(t, planted(false))
@@ -48,10 +55,14 @@ func TestFromRun(t *testing.T) {
 			change(&c)
 			first := mustRun(t, s, c)
 			next := still(c, c.Run)
+			next.Scale = nil
 			res := mustRun(t, s, next)
 			was, is := arraysOf(t, s, c)["best weights"], arraysOf(t, s, next)["weights"]
 			if len(was) == 0 || len(was) != len(is) {
 				t.Fatalf("%d weights, and %d", len(was), len(is))
+			}
+			if name == "early" && slices.Equal(was, arraysOf(t, s, c)["weights"]) {
+				t.Fatal("the best weights are the last")
 			}
 			for i := range was {
 				if math.Abs(float64(was[i]-is[i])) > 1e-6 && name != "norm" {
