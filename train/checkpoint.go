@@ -31,6 +31,16 @@ type checkpoint struct {
 	name   string
 }
 
+// predicting returns the weights to predict with, of a model with params parameters: those of the
+// best evaluation, if there was one.
+func (c *checkpoint) predicting(params int) ([]float32, error) {
+	name := "weights"
+	if c.pos.HasBest {
+		name = "best weights"
+	}
+	return runs.FindArray(c.arrays, name, params)
+}
+
 // array is a named vector of a checkpoint.
 type array = runs.Array
 

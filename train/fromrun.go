@@ -82,11 +82,7 @@ func (s *session) takeWeights() error {
 
 // takeCheckpoint takes the weights from a checkpoint of a run.
 func (s *session) takeCheckpoint(from runs.Dir, c *checkpoint) error {
-	name := "weights"
-	if c.pos.HasBest {
-		name = "best weights"
-	}
-	w, err := runs.FindArray(c.arrays, name, s.steps.model.Params().Total)
+	w, err := c.predicting(s.steps.model.Params().Total)
 	if err != nil {
 		return err
 	}

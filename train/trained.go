@@ -287,11 +287,7 @@ func (t *trained) useWeights(c *checkpoint) error {
 	if err := t.openVectors(c); err != nil {
 		return err
 	}
-	name := "weights"
-	if c.pos.HasBest {
-		name = "best weights"
-	}
-	w, err := runs.FindArray(c.arrays, name, t.model.Params().Total)
+	w, err := c.predicting(t.model.Params().Total)
 	if err != nil {
 		return err
 	}

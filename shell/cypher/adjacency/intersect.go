@@ -42,19 +42,24 @@ func (m *Mark) Forget() {
 // seekCost is what a step of a binary search costs beside a look at a bit.
 const seekCost = 2
 
-// Intersect appends the entries of b that are in a: by marks, or by looking up the entries
-// of the shorter list. Lists of equal neighbors may have them more than once.
-func (m *Mark) Intersect(a, b Span, dst []uint32) []uint32 {
-	short, long := a.Nbr, b.Nbr
+// seeks returns the shorter of two lists and the longer, and whether looking up the entries of the
+// one in the other takes less than going through b by the marks of a.
+func (m *Mark) seeks(a, b Span) (short, long []uint32, seek bool) {
+	short, long = a.Nbr, b.Nbr
 	if len(short) > len(long) {
 		short, long = long, short
 	}
-	seek := len(short) * seekCost * bits.Len(uint(len(long)))
 	scan := len(b.Nbr)
 	if m.held == nil || m.node != a.Node {
 		scan += 2 * len(a.Nbr)
 	}
-	if seek < scan {
+	return short, long, len(short)*seekCost*bits.Len(uint(len(long))) < scan
+}
+
+// Intersect appends the entries of b that are in a: by marks, or by looking up the entries
+// of the shorter list. Lists of equal neighbors may have them more than once.
+func (m *Mark) Intersect(a, b Span, dst []uint32) []uint32 {
+	if short, long, seek := m.seeks(a, b); seek {
 		return lookUp(short, long, dst)
 	}
 	m.set(a)
@@ -70,16 +75,7 @@ func (m *Mark) Intersect(a, b Span, dst []uint32) []uint32 {
 
 // Common returns how many entries of b are in a. No neighbor stands in a list twice.
 func (m *Mark) Common(a, b Span) (n int64) {
-	short, long := a.Nbr, b.Nbr
-	if len(short) > len(long) {
-		short, long = long, short
-	}
-	seek := len(short) * seekCost * bits.Len(uint(len(long)))
-	scan := len(b.Nbr)
-	if m.held == nil || m.node != a.Node {
-		scan += 2 * len(a.Nbr)
-	}
-	if seek < scan {
+	if short, long, seek := m.seeks(a, b); seek {
 		return countUp(short, long)
 	}
 	m.set(a)
