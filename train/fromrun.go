@@ -42,15 +42,14 @@ func (s *session) fitsFromRun() error {
 		return err
 	}
 	if s.cfg.Features != file.Config.Features || s.cfg.Normalize != file.Config.Normalize {
-		return fmt.Errorf("train: --from-run %s: the run reads --features %s --normalize %s, and "+
-			"this one %s and %s, which its weights do not fit: leave the flags out", s.cfg.FromRun,
-			file.Config.Features, file.Config.Normalize, s.cfg.Features, s.cfg.Normalize)
+		return fmt.Errorf("train: --from-run %s: the run reads --features %s --normalize %s, "+
+			"and this one %s and %s: leave the flags out", s.cfg.FromRun, file.Config.Features,
+			file.Config.Normalize, s.cfg.Features, s.cfg.Normalize)
 	}
 	if !slices.Equal(file.Dims, s.steps.dims) {
-		return fmt.Errorf("train: --from-run %s: its layers have the widths %v, and with these "+
-			"settings and this store they have %v (the first are features, the last classes): "+
-			"its weights do not fit; leave out --from-run to train from the beginning",
-			s.cfg.FromRun, file.Dims, s.steps.dims)
+		return fmt.Errorf("train: --from-run %s: its layers have the widths %v, and these %v, "+
+			"from features to classes: its weights do not fit; leave --from-run out", s.cfg.FromRun,
+			file.Dims, s.steps.dims)
 	}
 	return nil
 }
@@ -95,7 +94,7 @@ func (s *session) takeCheckpoint(from runs.Dir, c *checkpoint) error {
 
 // tookWeights says what a run begins with.
 func tookWeights(file *runs.File, at *position) string {
-	text := fmt.Sprintf("begins with the weights of run %s", file.Config.Run)
+	text := "begins with the weights of run " + file.Config.Run
 	if at.HasBest {
 		text += fmt.Sprintf(", of epoch %d, val %s", at.BestEpoch, runs.Figure(at.Best, 4))
 	}
