@@ -14,12 +14,9 @@ func TestGenerated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the generator is compiled")
 	}
-	gen := filepath.Join(t.TempDir(), "gen")
-	build := exec.Command("go", "build", "-tags", "avogen", "-o", gen, "./gen")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	directive := regexp.MustCompile(`(?m)^//go:generate go run -tags avogen \.+/gen (\w+)$`)
+	avo, neon := built(t, "./gen"), built(t, "./gen/neon")
+	directive := regexp.MustCompile(
+		`(?m)^//go:generate go run (?:-tags avogen )?\.+/(gen\S*) (\w+)$`)
 	for pkg, source := range map[string]string{"kernel": "kernel.go", "bf16": "bf16/bf16.go",
 		"amx": "amx/amx.go", "pq": "pq/pq.go"} {
 		text, err := os.ReadFile(source)
@@ -31,9 +28,24 @@ func TestGenerated(t *testing.T) {
 			t.Fatalf("%s has no go:generate lines", source)
 		}
 		for _, family := range families {
-			checkGenerated(t, gen, pkg, filepath.Dir(source), family[1])
+			gen := avo
+			if family[1] == "gen/neon" {
+				gen = neon
+			}
+			checkGenerated(t, gen, pkg, filepath.Dir(source), family[2])
 		}
 	}
+}
+
+// built returns a generator.
+func built(t *testing.T, folder string) string {
+	t.Helper()
+	gen := filepath.Join(t.TempDir(), "gen")
+	build := exec.Command("go", "build", "-tags", "avogen", "-o", gen, folder)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return gen
 }
 
 // checkGenerated compares the files of a family in dir with new ones.

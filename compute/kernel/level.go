@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -15,20 +16,20 @@ func init() { active.Store(opsOf(chosen)) }
 // lacks; the best is in use then.
 func Chosen() (Level, error) { return chosen, errChosen }
 
-// choose returns the level of a name, which may be empty.
-func choose(name string, best Level) (Level, error) {
+// choose returns the level of a name, which may be empty, out of those of this CPU, whose best one
+// is last.
+func choose(name string, own []Level) (Level, error) {
+	best := own[len(own)-1]
 	if name == "" {
 		return best, nil
 	}
-	for l := range Level(len(levelNames)) {
-		if levelNames[l] != name {
-			continue
-		}
-		if l > best {
-			return best, fmt.Errorf("kernel: GDB_KERNEL=%s: this CPU has no more than %s", l, best)
-		}
-		return l, nil
+	at := slices.Index(levelNames, name)
+	if at < 0 {
+		return best, fmt.Errorf("kernel: GDB_KERNEL=%q: known are %s", name,
+			strings.Join(levelNames, ", "))
 	}
-	return best, fmt.Errorf("kernel: GDB_KERNEL=%q: known are %s", name,
-		strings.Join(levelNames, ", "))
+	if !slices.Contains(own, Level(at)) {
+		return best, fmt.Errorf("kernel: GDB_KERNEL=%s: this CPU has no more than %s", name, best)
+	}
+	return Level(at), nil
 }

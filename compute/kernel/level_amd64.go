@@ -2,15 +2,15 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// supported returns the best level of this CPU.
-func supported() Level {
+// supported returns the levels of this CPU, the best one last.
+func supported() []Level {
 	switch x := cpu.X86; {
 	case x.HasAVX512F && x.HasAVX2 && x.HasFMA && x.HasBMI2:
-		return AVX512
+		return []Level{Plain, AVX2, AVX512}
 	case x.HasAVX2 && x.HasFMA:
-		return AVX2
+		return []Level{Plain, AVX2}
 	}
-	return Plain
+	return []Level{Plain}
 }
 
 // opsOf returns the parts of a level that the CPU supports.

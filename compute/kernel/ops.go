@@ -67,14 +67,15 @@ func level() *ops { return active.Load() }
 // Level is a set of instructions that kernels are written for.
 type Level int
 
-// The levels, each faster than the one before.
+// The levels, each faster than those before it that the same CPU has.
 const (
 	Plain  Level = iota // Go
-	AVX2                // AVX2 and FMA: 8 floats at once
-	AVX512              // AVX-512F: 16 floats at once
+	AVX2                // AVX2 and FMA of amd64: 8 floats at once
+	AVX512              // AVX-512F of amd64: 16 floats at once
+	NEON                // Advanced SIMD of arm64: 4 floats at once
 )
 
-var levelNames = []string{"plain", "avx2", "avx512"}
+var levelNames = []string{"plain", "avx2", "avx512", "neon"}
 
 // String returns the name that GDB_KERNEL takes.
 func (l Level) String() string { return levelNames[l] }

@@ -106,17 +106,21 @@ func TestPool(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
+	old, wide := []Level{Plain, AVX2}, []Level{Plain, AVX2, AVX512}
+	arm, none := []Level{Plain, NEON}, []Level{Plain}
 	for _, c := range []struct {
 		name string
-		best Level
+		own  []Level
 		want Level
 		ok   bool
 	}{
-		{"", AVX512, AVX512, true}, {"", Plain, Plain, true}, {"plain", AVX512, Plain, true},
-		{"avx2", AVX512, AVX2, true}, {"avx512", AVX2, AVX2, false}, {"sse", AVX2, AVX2, false},
+		{"", wide, AVX512, true}, {"", none, Plain, true}, {"plain", wide, Plain, true},
+		{"avx2", wide, AVX2, true}, {"avx512", old, AVX2, false}, {"sse", old, AVX2, false},
+		{"", arm, NEON, true}, {"neon", arm, NEON, true}, {"plain", arm, Plain, true},
+		{"avx2", arm, NEON, false}, {"neon", wide, AVX512, false},
 	} {
-		if got, err := choose(c.name, c.best); got != c.want || (err == nil) != c.ok {
-			t.Errorf("GDB_KERNEL=%q on %v: %v, %v", c.name, c.best, got, err)
+		if got, err := choose(c.name, c.own); got != c.want || (err == nil) != c.ok {
+			t.Errorf("GDB_KERNEL=%q on %v: %v, %v", c.name, c.own, got, err)
 		}
 	}
 	if opsOf(Plain) != &plainOps {

@@ -17,8 +17,8 @@ the default. There is no configuration file.
 
   GDB_MEMORY   bound of the process's memory (--memory)
   GDB_THREADS  compute workers (--threads)
-  GDB_KERNEL   plain, avx2 or avx512: the kernels to use instead of the best
-               the CPU has
+  GDB_KERNEL   plain, avx2, avx512 or neon (arm64): the kernels to use instead
+               of the best the CPU has
   GDB_LIBCUDA, GDB_LIBCUBLAS   CUDA's driver and cuBLAS, if gdb was built with
                CUDA and they are not where the linker looks
   GDB_HTTP_TOKEN   what requests to gdb serve --http show, if --token-file is

@@ -1,0 +1,29 @@
+package kernel
+
+// supported returns the levels of this CPU: every arm64 processor has NEON.
+func supported() []Level { return []Level{Plain, NEON} }
+
+// opsOf returns the parts of a level that the CPU supports.
+func opsOf(l Level) *ops {
+	if l == NEON {
+		return &neonOps
+	}
+	return &plainOps
+}
+
+var neonOps = ops{
+	bias: biasNEON, biasReLU: biasReLUNEON, reluGrad: reluGradNEON,
+	dropout: func(y []float32, d *DropoutPlan, first uint32) { dropoutNEON(y, &d.add, first) },
+	add:     addNEON, scale: scaleNEON, rowMax: rowMaxNEON, expSum: expSumNEON,
+	adam: func(w, g, m, v []float32, c *adamPlan) { adamNEON(w, g, m, v, &c.l2) },
+	sgd:  sgdNEON, adagrad: adagradNEON,
+	times: timesNEON, addScaled: addScaledNEON, leaky: leakyNEON, leakyGrad: leakyGradNEON,
+	elu: eluNEON, eluGrad: eluGradNEON, gelu: geluNEON, geluGrad: geluGradNEON,
+	edgeScores: quadEdgeScores, subtractMax: quadSubtractMax, divideSum: quadDivideSum,
+	edgeToDst: quadEdgeToDst, edgeToSrc: quadEdgeToSrc,
+	sum: sumNEON, squares: squaresNEON, normRow: normRowNEON, layerSums: layerSumsNEON,
+	layerGrad: layerGradNEON, addSquares: addSquaresNEON, normColumns: normColumnsNEON,
+	batchSums: batchSumsNEON, batchGrad: batchGradNEON,
+	product: productNEON, addCube: addCubeNEON, dot: dotNEON, manhattan: manhattanNEON,
+	manhattanGrad: manhattanGradNEON, modulus: modulusNEON, modulusGrad: modulusGradNEON,
+}
