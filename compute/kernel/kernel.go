@@ -21,6 +21,7 @@ package kernel
 //go:generate go run -tags avogen ./gen few
 //go:generate go run -tags avogen ./gen link
 
+//go:generate go run ./gen/neon gemm
 //go:generate go run ./gen/neon vector
 //go:generate go run ./gen/neon activation
 //go:generate go run ./gen/neon norm

@@ -120,10 +120,10 @@ type linkSet struct {
 
 // tileFunc computes a column of tiles of C (+)= A·B. A tile has as many rows as the function's name
 // says and one or two vectors, of which the last has lanes values in C. Value (i,t) of A is at
-// a+i·ars+t·aks, row t of B at b+t·bks and row i of C at c+i·ldc, all in bytes. tiles and k are at
-// least 1. B is read in whole vectors, but with AVX-512 only in the lanes that count. The largest
-// tiles ask memory for the line at next, then at next+nextStep, in each of their k steps; next
-// moves a line on from tile to tile.
+// a+i·ars+t·aks, row t of B at b+t·bks and row i of C at c+i·ldc, all in bytes, and one of ars and
+// aks is 4: NEON reads vectors of A. tiles and k are at least 1. B is read in whole vectors, but
+// with AVX-512 only in the lanes that count. The largest tiles ask memory for the line at next,
+// then at next+nextStep, in each of their k steps; next moves a line on from tile to tile.
 type tileFunc func(tiles, k int, a *float32, ars, aks uintptr, b *float32, bks uintptr,
 	c *float32, ldc uintptr, lanes int, mode uint64, next, nextStep uintptr)
 

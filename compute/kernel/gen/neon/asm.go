@@ -29,10 +29,13 @@ const (
 	vectorsMost = 32
 )
 
+// scratch is the integer register that is never given out: a few instructions use it.
+const scratch gp = 26
+
 // integers are the registers that kernels may use: R18 belongs to the system on macOS, R27 to the
 // assembler, and those above to the runtime.
 var integers = func() (all []gp) {
-	for r := gp(0); r < 27; r++ {
+	for r := gp(0); r < scratch; r++ {
 		if r != 18 {
 			all = append(all, r)
 		}

@@ -21,7 +21,7 @@ func main() {
 // families are what the argument names.
 var families = map[string]func() []*function{
 	"vector": slicesFamily(vectorKernels), "activation": slicesFamily(activationKernels),
-	"norm": slicesFamily(normKernels), "link": slicesFamily(linkKernels),
+	"norm": slicesFamily(normKernels), "link": slicesFamily(linkKernels), "gemm": gemm,
 }
 
 // run writes a family of kernels: its assembly, and its declarations in Go.
@@ -49,31 +49,39 @@ func run(args []string) error {
 	return nil
 }
 
-// setTypes are the kernels that come in several sizes, with their types in Go. A set of them is a
-// slice by size.
-var setTypes = map[string]string{}
+// setTypes are the kernels that come in several sizes, with the types in Go of a set of them: a
+// slice by size, from one vector on, and of tiles first by vectors and then by rows, the tallest
+// first.
+var setTypes = map[string]string{"tile": "[2][]tileFunc"}
 
 // sizedName takes the name of a kernel of some size apart.
-var sizedName = regexp.MustCompile(`^(\w+)NEON_(\d+)$`)
+var sizedName = regexp.MustCompile(`^(\w+)NEON_\d+(?:x(\d))?$`)
 
-// writeSets writes the sets of kernels that come in several sizes, which ascend from one.
+// writeSets writes the sets of kernels that come in several sizes, in the order of the kernels.
 func writeSets(stubs *bytes.Buffer, all []*function) {
-	sets, names := map[string][]string{}, []string(nil)
+	sets, names := map[string]*bytes.Buffer{}, []string(nil)
+	tile := "" // vectors of the one before
 	for _, f := range all {
 		m := sizedName.FindStringSubmatch(f.name)
 		if m == nil {
 			continue
 		}
-		if sets[m[1]] == nil {
-			names = append(names, m[1])
+		set := sets[m[1]]
+		if set == nil {
+			set = &bytes.Buffer{}
+			sets[m[1]], names = set, append(names, m[1])
+		} else if tile != m[2] {
+			set.WriteString("}, {\n")
 		}
-		sets[m[1]] = append(sets[m[1]], f.name)
+		tile = m[2]
+		fmt.Fprintf(set, "\t%s,\n", f.name)
 	}
 	for _, name := range names {
-		fmt.Fprintf(stubs, "\nvar %sNEON = []%s{\n", name, setTypes[name])
-		for _, kernel := range sets[name] {
-			fmt.Fprintf(stubs, "\t%s,\n", kernel)
+		begin, end := "", ""
+		if name == "tile" {
+			begin, end = "{", "}"
 		}
-		stubs.WriteString("}\n")
+		fmt.Fprintf(stubs, "\nvar %sNEON = %s{%s\n%s}%s\n", name, setTypes[name], begin,
+			sets[name].String(), end)
 	}
 }
