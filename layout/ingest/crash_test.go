@@ -48,6 +48,7 @@ var crashCases = []struct {
 		13},
 	{"tables", "tables", typedOptions(), true, 17},
 	{"tables of integers", "tables", typedOptions(), false, 23},
+	{"tables with edge splits", "tables", drawn(typedOptions()), false, 29},
 	{carriedCase, "tables", withoutReverse(typedOptions()), false, 23},
 }
 
@@ -56,6 +57,11 @@ const carriedCase = "carried rows"
 
 func withoutReverse(opt Options) Options {
 	opt.Reverse = false
+	return opt
+}
+
+func drawn(opt Options) Options {
+	opt.EdgeSplit = "random=50/25/25"
 	return opt
 }
 

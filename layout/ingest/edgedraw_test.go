@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -297,5 +298,36 @@ func TestUnseen(t *testing.T) {
 		if !strings.Contains(notes, note) {
 			t.Errorf("no note %q in\n%s", note, notes)
 		}
+	}
+}
+
+// TestEdgeDrawOfTypes: edges of tables of several types are drawn with their reverse relations; the
+// lists have train, and all files together each edge.
+func TestEdgeDrawOfTypes(t *testing.T) {
+	fs, opt := typedFiles(t, nil), typedOptions()
+	opt.EdgeSplit, opt.Seed = "random=40/30/30", 4
+	if err := ingestTyped(t, fs, opt, 0); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, fs, "store")
+	of, lists := storedPairs(t, r, r.meta.EdgeSplits)
+	if !maps.Equal(of["train"], lists) {
+		t.Errorf("lists have %v, train %v", lists, of["train"])
+	}
+	all := map[pair]int{}
+	for _, edges := range of {
+		for e, n := range edges {
+			all[e] += n
+			if edges[e.back()] != n {
+				t.Errorf("%v is apart from its reverse", e)
+			}
+		}
+	}
+	want := map[pair]int{{0, 4}: 1, {1, 5}: 1, {0, 5}: 1, {4, 6}: 1, {5, 7}: 1, {4, 7}: 1}
+	for e := range maps.Clone(want) {
+		want[e.back()] = 1
+	}
+	if !maps.Equal(all, want) {
+		t.Errorf("splits have %v, want %v", all, want)
 	}
 }

@@ -212,9 +212,6 @@ func checkTypedOptions(opt *Options, info *source.Info) error {
 		return input.Usage("--normalize %s: columns of tables of several types are scaled as "+
 			"--normalize auto does, each type by itself; none leaves them as they are",
 			opt.Normalize)
-	case opt.EdgeSplit != "":
-		return input.Usage("--edge-split does not split the edges of tables of several types " +
-			"so far")
 	}
 	return nil
 }

@@ -264,6 +264,7 @@ func (t *trainer) ranks(ctx context.Context, rows []float32, edges []triples.Tri
 		return nil, err
 	}
 	s := t.model.scorer(t.pool)
+	s.Answers = rank.AnswersOf(t.store.Meta())
 	if t.cfg.Backend == backend.CUDA {
 		s.On, s.Rows = t.stepper.be, t.model.entities.there()
 		if err := s.On.Trim(); err != nil {

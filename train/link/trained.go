@@ -238,15 +238,23 @@ func (t *Trained) split(ctx context.Context, name string) ([]triples.Triple, err
 	return edges, nil
 }
 
+// spans returns which entities may be the heads, and which the tails, of the only relation.
+func (t *Trained) spans() (heads, tails rank.Span) {
+	of := t.vectors.Scorer()
+	return of.Span(triples.Query{Head: true}, t.data.entities),
+		of.Span(triples.Query{}, t.data.entities)
+}
+
 // pairDomain separates the random keys of pairs from others.
 const pairDomain = 0x70616972 // "pair"
 
 // classify scores edges beside random pairs.
 func (t *Trained) classify(ctx context.Context, e *Evaluation, edges []triples.Triple) error {
 	draw := rng.NewStream(rng.Key(pairDomain, t.Config.Seed))
-	pairs, n := make([]triples.Triple, 0, len(edges)), uint64(t.data.entities)
+	pairs := make([]triples.Triple, 0, len(edges))
+	heads, tails := t.spans()
 	for tries := 0; len(pairs) < len(edges) && tries < 100*len(edges); tries++ {
-		p := triples.Triple{Head: uint32(draw.Below(n)), Tail: uint32(draw.Below(n))}
+		p := triples.Triple{Head: heads.At(&draw), Tail: tails.At(&draw)}
 		if p.Head != p.Tail && (t.data.known == nil || !t.data.known.Has(p)) {
 			pairs = append(pairs, p)
 		}

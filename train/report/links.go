@@ -58,7 +58,14 @@ func linkData(dir runs.Dir) (*Data, error) {
 
 // rankRows returns the figures of the test edges.
 func rankRows(r *rank.Result) [][2]string {
-	return [][2]string{{"test mrr", runs.Figure(r.MRR, 4)}, {"hits@1", runs.Figure(r.Hits1, 4)},
+	rows := [][2]string{{"test mrr", runs.Figure(r.MRR, 4)}, {"hits@1", runs.Figure(r.Hits1, 4)},
 		{"hits@3", runs.Figure(r.Hits3, 4)}, {"hits@10", runs.Figure(r.Hits10, 4)},
 		{"mean rank", runs.Figure(r.MeanRank, 1)}, {"ranks", count(uint64(r.Ranks))}}
+	if r.Lists.Lists == 0 { // the run was tested before there were lists
+		return rows
+	}
+	return append(rows, [][2]string{{"recall@10", runs.Figure(r.Recall10, 4)},
+		{"recall@20", runs.Figure(r.Recall20, 4)},
+		{"ndcg@10", runs.Figure(r.NDCG10, 4)}, {"ndcg@20", runs.Figure(r.NDCG20, 4)},
+		{"map", runs.Figure(r.MAP, 4)}, {"lists of tails", count(uint64(r.Lists.Lists))}}...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/train/link"
 	"gdb/train/link/rank"
@@ -42,7 +43,7 @@ func Eval(ctx context.Context, e *cli.App, st *layout.Store, dev blockdev.Device
 	if o.JSON {
 		return evalJSON(e, t, res, o)
 	}
-	return evalText(e, t, res, o)
+	return evalText(e, t, res, o, among(st.Meta(), o.Candidates))
 }
 
 // evalJSON prints one object: the fields of the last line of training, and what else there is.
@@ -50,7 +51,9 @@ func evalJSON(e *cli.App, t *link.Trained, r *link.Evaluation, o EvalOptions) er
 	all := map[string]any{"run": o.Run, "split": o.Split, "epoch": t.Epoch,
 		"metric": runs.LinkMetric, o.Split: r.MRR, "candidates": o.Candidates, "hits@1": r.Hits1,
 		"hits@3": r.Hits3, "hits@10": r.Hits10, "mean_rank": r.MeanRank, "ranks": r.Ranks,
-		"mrr": r.MRR, "raw": r.Raw, "heads": r.Heads, "tails": r.Tails}
+		"mrr": r.MRR, "raw": r.Raw, "heads": r.Heads, "tails": r.Tails,
+		"recall@10": r.Recall10, "recall@20": r.Recall20, "ndcg@10": r.NDCG10,
+		"ndcg@20": r.NDCG20, "map": r.MAP, "lists": r.Lists.Lists, "head_lists": r.HeadLists}
 	if len(r.Relations) > 0 {
 		all["relations"] = r.Relations
 	}
@@ -66,11 +69,20 @@ func evalJSON(e *cli.App, t *link.Trained, r *link.Evaluation, o EvalOptions) er
 // relationsShown is how many relations the text has, those with the most edges first.
 const relationsShown = 20
 
-func evalText(e *cli.App, t *link.Trained, r *link.Evaluation, o EvalOptions) error {
-	among := "all entities"
-	if o.Candidates > 0 {
-		among = fmt.Sprintf("%d entities", o.Candidates)
+// among says what ends are ranked among.
+func among(m *kv.Meta, candidates int) string {
+	text := "all entities"
+	if candidates > 0 {
+		text = fmt.Sprintf("%d entities", candidates)
 	}
+	if m.Typed() {
+		text += " of the type"
+	}
+	return text
+}
+
+func evalText(e *cli.App, t *link.Trained, r *link.Evaluation, o EvalOptions,
+	among string) error {
 	w := &cli.Lines{W: e.Out}
 	w.Printf("run %s, epoch %d, %s: ranks among %s, both ends, %d ranks\n", o.Run, t.Epoch, o.Split,
 		among, r.Ranks)
@@ -81,6 +93,10 @@ func evalText(e *cli.App, t *link.Trained, r *link.Evaluation, o EvalOptions) er
 	}{{"filtered", &r.Metrics}, {"  heads", &r.Heads}, {"  tails", &r.Tails}, {"raw", &r.Raw}} {
 		w.Printf("%-10s %s\n", row.name, figures(row.m))
 	}
+	w.Printf("%-10s %9s %9s %8s %8s %8s\n", "lists", "recall@10", "recall@20", "ndcg@10", "ndcg@20",
+		"map")
+	w.Printf("%-10s %s of %d heads\n", "  tails", listFigures(&r.Lists), r.Lists.Lists)
+	w.Printf("%-10s %s of %d tails\n", "  heads", listFigures(&r.HeadLists), r.HeadLists.Lists)
 	if r.AUC != nil {
 		w.Printf("edges beside as many random pairs: auc %s", runs.Figure(*r.AUC, 4))
 		for _, k := range []int{20, 50, 100} {
@@ -93,18 +109,26 @@ func evalText(e *cli.App, t *link.Trained, r *link.Evaluation, o EvalOptions) er
 		return b.Ranks - a.Ranks
 	})
 	if len(relations) > 0 {
-		w.Printf("\n%8s %8s %8s %8s %8s  %s\n", "edges", "mrr", "hits@1", "hits@3", "hits@10",
-			"relation")
+		w.Printf("\n%8s %8s %8s %8s %8s %9s %8s %8s  %s\n", "edges", "mrr", "hits@1", "hits@3",
+			"hits@10", "recall@10", "ndcg@10", "map", "relation")
 	}
 	for i, m := range relations {
 		if i == relationsShown {
 			w.Printf("and %d relations more, all of them with --json\n", len(relations)-i)
 			break
 		}
-		w.Printf("%8d %8s %8s %8s %8s  %s\n", m.Ranks/2, runs.Figure(m.MRR, 4),
-			runs.Figure(m.Hits1, 4), runs.Figure(m.Hits3, 4), runs.Figure(m.Hits10, 4), m.Name)
+		w.Printf("%8d %8s %8s %8s %8s %9s %8s %8s  %s\n", m.Ranks/2, runs.Figure(m.MRR, 4),
+			runs.Figure(m.Hits1, 4), runs.Figure(m.Hits3, 4), runs.Figure(m.Hits10, 4),
+			runs.Figure(m.Recall10, 4), runs.Figure(m.NDCG10, 4), runs.Figure(m.MAP, 4), m.Name)
 	}
 	return w.Err
+}
+
+// listFigures returns the columns of some lists.
+func listFigures(l *rank.Lists) string {
+	return fmt.Sprintf("%9s %9s %8s %8s %8s", runs.Figure(l.Recall10, 4),
+		runs.Figure(l.Recall20, 4), runs.Figure(l.NDCG10, 4), runs.Figure(l.NDCG20, 4),
+		runs.Figure(l.MAP, 4))
 }
 
 // figures returns the columns of some ranks.

@@ -20,12 +20,14 @@ type pass struct {
 	asked   *triples.Index
 	result  *Result
 	queries []*queries // the groups; memory for more may follow within its capacity
+	span    Span       // the candidates of the group that is compared
 
 	on     backend.Backend // what scores
 	ends   []uint32        // known ends and answers of all queries
 	rows   []float32       // their rows
-	some   []uint32        // drawn candidates that are in a block
-	others []float32       // their rows
+	places []uint32        // rows of a block that are candidates, ascending
+	some   []uint32        // their entities
+	others []float32       // and their values
 	links  backend.Links
 	// These are memory for what one group is compared by.
 	words, of []uint32
@@ -38,6 +40,7 @@ type pass struct {
 type queries struct {
 	queries []triples.Query
 	targets []target
+	span    Span       // the entities that may answer all of the queries
 	known   [][]uint32 // known answers of each query in a block
 	rows    []float32  // of the queries
 	places  []uint64   // of drawn candidates: block<<32 | row
@@ -55,8 +58,10 @@ func (p *pass) next() *queries {
 	return p.queries[n]
 }
 
-// take takes queries of asked from number first on, and returns the number of the one after them.
-func (g *queries) take(asked *triples.Index, first int) int {
+// take takes queries from number first on that the same entities may answer, and returns the number
+// of the one after them.
+func (g *queries) take(p *pass, first int) int {
+	asked := p.asked
 	g.queries, g.targets, g.known = g.queries[:0], g.targets[:0], g.known[:0]
 	i := first
 	for ; i < asked.Len() && len(g.queries) < queriesMost; i++ {
@@ -64,6 +69,11 @@ func (g *queries) take(asked *triples.Index, first int) int {
 		if len(g.targets) > 0 && len(g.targets)+len(answers) > targetsMost {
 			break
 		}
+		span := p.Scorer.Span(q, p.vectors.Count())
+		if i > first && span != g.span {
+			break
+		}
+		g.span = span
 		for _, a := range answers {
 			g.targets = append(g.targets, target{entity: a, query: len(g.queries)})
 		}
@@ -72,12 +82,15 @@ func (g *queries) take(asked *triples.Index, first int) int {
 	return i
 }
 
-// draw draws different candidates, and notes their places in ascending order.
+// draw draws different candidates, and notes their places in ascending order. There are none where
+// no more may answer than would be drawn: all are compared then.
 func (g *queries) draw(cfg *Config, number uint64, v Vectors) {
-	p := rng.NewPermutation(uint64(v.Count()), rng.Key(candidateDomain, cfg.Seed, number))
-	g.places = g.places[:0]
+	if g.places = g.places[:0]; cfg.Candidates >= g.span.Count {
+		return
+	}
+	p := rng.NewPermutation(uint64(g.span.Count), rng.Key(candidateDomain, cfg.Seed, number))
 	for i := range cfg.Candidates {
-		block, row := v.Place(uint32(p.At(uint64(i))))
+		block, row := v.Place(uint32(g.span.First) + uint32(p.At(uint64(i))))
 		g.places = append(g.places, uint64(block)<<32|row)
 	}
 	slices.Sort(g.places)
@@ -110,8 +123,8 @@ func (p *pass) run(ctx context.Context) error {
 				}
 			}
 		}
-		if p.cfg.Candidates > 0 {
-			return p.compareDrawn(ctx, b)
+		if p.cfg.Candidates > 0 || p.Answers != nil {
+			return p.compareSome(ctx, b)
 		}
 		return p.compareAll(ctx, b)
 	})
@@ -119,9 +132,13 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	for _, g := range p.queries {
-		for i := range g.targets {
-			t := &g.targets[i]
-			p.result.add(g.queries[t.query], t)
+		for lo := 0; lo < len(g.targets); {
+			hi := lo + 1
+			for hi < len(g.targets) && g.targets[hi].query == g.targets[lo].query {
+				hi++
+			}
+			p.result.addList(g.queries[g.targets[lo].query], g.targets[lo:hi])
+			lo = hi
 		}
 	}
 	return nil
@@ -149,7 +166,7 @@ func (p *pass) prepare(ctx context.Context) error {
 		p.Pool.Run(m, func(i int) {
 			p.Query(g.rows[i*p.Dim:][:p.Dim], all[i*p.Dim:][:p.Dim], g.queries[i])
 		})
-		all = all[m*p.Dim:]
+		all, p.span = all[m*p.Dim:], g.span
 		if err := p.scoreTargets(g, all[:len(g.targets)*p.Dim]); err != nil {
 			return err
 		}
@@ -163,9 +180,9 @@ func (p *pass) prepare(ctx context.Context) error {
 // have equal scores.
 func (p *pass) once() int {
 	if p.resident() {
-		return min(candidatesThere, p.vectors.Count())
+		return min(candidatesThere, p.span.Count)
 	}
-	return min(candidatesOnce, p.vectors.Count())
+	return min(candidatesOnce, p.span.Count)
 }
 
 // resident says that candidates are rows that the device has.
@@ -253,7 +270,7 @@ func (p *pass) targetRows(g *queries, rows []float32, lo, n int) backend.Tensor 
 	return out
 }
 
-// compareAll compares all groups with all entities of a block.
+// compareAll compares all groups, which all entities may answer, with those of a block.
 func (p *pass) compareAll(ctx context.Context, b *Block) error {
 	for lo := 0; lo < b.Count; lo += p.once() {
 		c := candidates{n: min(p.once(), b.Count-lo)}
@@ -294,35 +311,97 @@ func (p *pass) tile(b *Block, lo, n int) backend.Tensor {
 	return p.on.Host(b.Rows[lo*p.Dim:(lo+n)*p.Dim], width, p.Dim)
 }
 
-// compareDrawn compares each group with those of its drawn candidates that are in a block.
-func (p *pass) compareDrawn(ctx context.Context, b *Block) error {
+// compareSome compares each group with those of its candidates that are in a block.
+func (p *pass) compareSome(ctx context.Context, b *Block) (err error) {
 	for _, g := range p.queries {
-		p.some, p.others = p.some[:0], p.others[:0]
-		from, _ := slices.BinarySearch(g.places, uint64(b.Number)<<32)
-		for _, place := range g.places[from:] {
-			if int(place>>32) != b.Number {
-				break
-			}
-			row := int(uint32(place))
-			p.some = append(p.some, b.Entity(row))
-			p.others = append(p.others, b.Rows[row*p.Dim:][:p.Dim]...)
+		p.span = g.span
+		switch {
+		case len(g.places) == 0 && b.Ascending:
+			err = p.compareSpan(ctx, g, b)
+		case len(g.places) == 0:
+			err = p.compareRows(ctx, g, b, p.rowsOf(g.span, b))
+		default:
+			err = p.compareRows(ctx, g, b, p.rowsDrawn(g, b))
 		}
-		for lo := 0; lo < len(p.some); lo += p.once() {
-			some := p.some[lo:min(lo+p.once(), len(p.some))]
-			c := candidates{some: some, n: len(some)}
-			if !b.Ascending {
-				c.at = func(e uint32) int { return slices.Index(some, e) }
-			}
-			scores, err := p.begin(c.n, g)
-			if err != nil {
-				return err
-			}
-			rows := p.on.Host(p.others[lo*p.Dim:(lo+c.n)*p.Dim], p.width(c.n), p.Dim)
-			if err := p.compare(g, p.score(g, scores, rows), &c); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// compareSpan compares a group with all entities of an ascending block that may answer it.
+func (p *pass) compareSpan(ctx context.Context, g *queries, b *Block) error {
+	lo, hi := g.span.within(b)
+	for ; lo < hi; lo += p.once() {
 		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c := candidates{n: min(p.once(), hi-lo), first: b.Entity(lo)}
+		scores, err := p.begin(c.n, g)
+		if err != nil {
+			return err
+		}
+		if err := p.compare(g, p.score(g, scores, p.tile(b, lo, c.n)), &c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsDrawn returns the rows of a block that were drawn for a group, ascending.
+func (p *pass) rowsDrawn(g *queries, b *Block) []uint32 {
+	p.places = p.places[:0]
+	from, _ := slices.BinarySearch(g.places, uint64(b.Number)<<32)
+	for _, place := range g.places[from:] {
+		if int(place>>32) != b.Number {
+			break
+		}
+		p.places = append(p.places, uint32(place))
+	}
+	return p.places
+}
+
+// rowsOf returns the rows of a block whose entities are in a span, ascending.
+func (p *pass) rowsOf(s Span, b *Block) []uint32 {
+	p.places = p.places[:0]
+	for row := range b.Count {
+		if s.has(b.Entity(row)) {
+			p.places = append(p.places, uint32(row))
+		}
+	}
+	return p.places
+}
+
+// compareRows compares a group with some rows of a block, which ascend.
+func (p *pass) compareRows(ctx context.Context, g *queries, b *Block, rows []uint32) error {
+	for lo := 0; lo < len(rows); lo += p.once() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := rows[lo:min(lo+p.once(), len(rows))]
+		p.some, p.others = p.some[:0], p.others[:0]
+		for _, row := range part {
+			p.some = append(p.some, b.Entity(int(row)))
+			p.others = append(p.others, b.Rows[int(row)*p.Dim:][:p.Dim]...)
+		}
+		c := candidates{some: p.some, n: len(part)}
+		if !b.Ascending {
+			c.at = func(e uint32) int {
+				if number, row := p.vectors.Place(e); number == b.Number {
+					if at, found := slices.BinarySearch(part, uint32(row)); found {
+						return at
+					}
+				}
+				return -1
+			}
+		}
+		scores, err := p.begin(c.n, g)
+		if err != nil {
+			return err
+		}
+		there := p.on.Host(p.others, p.width(c.n), p.Dim)
+		if err := p.compare(g, p.score(g, scores, there), &c); err != nil {
 			return err
 		}
 	}

@@ -101,7 +101,8 @@ type Config struct {
 	PassBytes int64
 }
 
-// Ranks ranks both ends of edges among the other entities that could stand there. Of candidates
+// Ranks ranks both ends of edges among the other entities that could stand there, and the true
+// answers of each query as a list. Of candidates
 // with an equal score half count as better (Sun, Vashishth, Sanyal, Talukdar and Yang, "A
 // Re-evaluation of Knowledge Graph Completion Methods"), so that a model which scores everything
 // the same does not rank well.
@@ -141,7 +142,7 @@ func (p *pass) all(ctx context.Context) error {
 		p.queries = p.queries[:0]
 		for used := int64(0); first < p.asked.Len() && (used == 0 || used < cfg.PassBytes); {
 			q := p.next()
-			first = q.take(p.asked, first)
+			first = q.take(p, first)
 			if cfg.Candidates > 0 {
 				q.draw(cfg, uint64(first), p.vectors)
 			}

@@ -38,30 +38,59 @@ func (m *Metrics) finish() {
 	}
 }
 
-// RelationMetrics holds the filtered metrics of the edges of one relation.
+// RelationMetrics holds the filtered metrics of the edges of one relation, and those of the lists
+// of tails of its heads.
 type RelationMetrics struct {
 	Relation uint32 `json:"-"`
 	Name     string `json:"relation"`
 	Metrics
+	Lists
 }
 
 // Result says how a model ranks edges.
 type Result struct {
 	// Metrics are filtered, for both ends.
 	Metrics
-	Raw   Metrics `json:"raw"`
-	Heads Metrics `json:"heads"` // filtered, for heads given tails
-	Tails Metrics `json:"tails"`
+	// Lists are of the tails of each head and relation, and HeadLists of the heads of each tail.
+	Lists
+	HeadLists Lists   `json:"head_lists"`
+	Raw       Metrics `json:"raw"`
+	Heads     Metrics `json:"heads"` // filtered, for heads given tails
+	Tails     Metrics `json:"tails"`
 	// Relations are ordered by their numbers.
 	Relations []RelationMetrics `json:"relations,omitempty"`
 
-	byRelation map[uint32]*Metrics
+	byRelation map[uint32]*RelationMetrics
+	places     []place   // of the list that is added
+	at         []float64 // where they are in the list
 }
 
-func newResult() *Result { return &Result{byRelation: map[uint32]*Metrics{}} }
+func newResult() *Result { return &Result{byRelation: map[uint32]*RelationMetrics{}} }
+
+// addList adds the ranks of all true answers of a query.
+func (r *Result) addList(q triples.Query, targets []target) {
+	m := r.byRelation[q.Relation]
+	if m == nil {
+		m = &RelationMetrics{Relation: q.Relation}
+		r.byRelation[q.Relation] = m
+	}
+	r.places = r.places[:0]
+	for i := range targets {
+		t := &targets[i]
+		r.add(m, q, t)
+		r.places = append(r.places, place{t.score, t.above - t.knownAbove, t.equal - t.knownEqual})
+	}
+	r.at = positions(r.at, r.places)
+	if q.Head {
+		r.HeadLists.add(r.at)
+		return
+	}
+	r.Lists.add(r.at)
+	m.Lists.add(r.at)
+}
 
 // add adds the ranks of a target.
-func (r *Result) add(q triples.Query, t *target) {
+func (r *Result) add(m *RelationMetrics, q triples.Query, t *target) {
 	rank := func(above, equal int) float64 { return 1 + float64(above) + float64(equal)/2 }
 	r.Raw.add(rank(t.above, t.equal))
 	filtered := rank(t.above-t.knownAbove, t.equal-t.knownEqual)
@@ -71,22 +100,20 @@ func (r *Result) add(q triples.Query, t *target) {
 	} else {
 		r.Tails.add(filtered)
 	}
-	m := r.byRelation[q.Relation]
-	if m == nil {
-		m = &Metrics{}
-		r.byRelation[q.Relation] = m
-	}
-	m.add(filtered)
+	m.Metrics.add(filtered)
 }
 
 func (r *Result) finish() {
 	for _, m := range []*Metrics{&r.Metrics, &r.Raw, &r.Heads, &r.Tails} {
 		m.finish()
 	}
+	r.Lists.finish()
+	r.HeadLists.finish()
 	for _, relation := range slices.Sorted(maps.Keys(r.byRelation)) {
-		m := *r.byRelation[relation]
-		m.finish()
-		r.Relations = append(r.Relations, RelationMetrics{Relation: relation, Metrics: m})
+		m := r.byRelation[relation]
+		m.Metrics.finish()
+		m.Lists.finish()
+		r.Relations = append(r.Relations, *m)
 	}
 }
 

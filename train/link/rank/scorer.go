@@ -25,6 +25,8 @@ type Scorer struct {
 	Forms      []float32
 	Relations  int
 	Reciprocal bool
+	// Answers returns which entities may answer a query; nil is all. See AnswersOf.
+	Answers func(q triples.Query) Span
 	// On scores queries in evaluations, with a device: nil does so with Pool. Rows has the rows of
 	// all entities there, if they are in its memory.
 	On   backend.Backend

@@ -13,6 +13,7 @@ import (
 type Best struct {
 	most    int
 	answers []triples.Answer
+	among   Span // what may be an answer; of no entities for all
 }
 
 // NewBest returns a Best that keeps n answers.
@@ -40,6 +41,9 @@ func (b *Best) add(a triples.Answer, skip []uint32) {
 		compareAnswers(a, b.answers[b.most-1]) > 0) {
 		return
 	}
+	if b.among.Count > 0 && !b.among.has(a.Entity) {
+		return
+	}
 	if _, found := slices.BinarySearch(skip, a.Entity); found {
 		return
 	}
@@ -59,15 +63,18 @@ func Top(ctx context.Context, s *Scorer, v Vectors, q triples.Query, n int,
 		return nil, err
 	}
 	s.Query(row, entity, q)
-	return Nearest{Scorer: s, Measure: s.Decoder.Measure(), Skip: skip}.Find(ctx, v, row, n)
+	return Nearest{Scorer: s, Measure: s.Decoder.Measure(), Skip: skip,
+		Among: s.Span(q, v.Count())}.Find(ctx, v, row, n)
 }
 
 // Nearest finds the entities whose rows score best with a row.
 type Nearest struct {
 	*Scorer
 	Measure decoder.Measure
-	// Skip lists entities to leave out, in ascending order.
-	Skip []uint32
+	// Skip lists entities to leave out, in ascending order. Among are those that may be found; a
+	// span of none is all.
+	Skip  []uint32
+	Among Span
 	// Change returns the changed score of a row; nil changes nothing. Several goroutines call it.
 	Change func(score float32, row []float32) float32
 }
@@ -75,11 +82,16 @@ type Nearest struct {
 // Find returns the n entities whose rows score best with a row.
 func (f Nearest) Find(ctx context.Context, v Vectors, row []float32,
 	n int) ([]triples.Answer, error) {
-	best, scores := NewBest(n), make([]float32, min(candidatesOnce, max(1, v.Count())))
+	best := &Best{most: n, among: f.Among}
+	scores := make([]float32, min(candidatesOnce, max(1, v.Count())))
 	matrices := decoder.Matrices{Pool: f.Pool, Measure: f.Measure, D: f.Dim}
 	err := v.Each(ctx, func(b *Block) error {
-		for lo := 0; lo < b.Count; lo += len(scores) {
-			some := scores[:min(len(scores), b.Count-lo)]
+		lo, hi := 0, b.Count
+		if b.Ascending && f.Among.Count > 0 {
+			lo, hi = f.Among.within(b)
+		}
+		for ; lo < hi; lo += len(scores) {
+			some := scores[:min(len(scores), hi-lo)]
 			rows := b.Rows[lo*f.Dim:][:len(some)*f.Dim]
 			matrices.Scores(some, row, rows, 1, len(some))
 			if f.Change != nil {

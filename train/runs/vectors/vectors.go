@@ -186,7 +186,8 @@ func (v *Vectors) open(ctx context.Context, relations string) error {
 	}
 	v.held = mem.HeapCost(bytes)
 	v.scorer = rank.Scorer{Pool: kernel.NewPool(v.cfg.Workers), Decoder: dec, Dim: c.Dim,
-		Forms: make([]float32, forms*width), Relations: count, Reciprocal: c.Reciprocal}
+		Forms: make([]float32, forms*width), Relations: count, Reciprocal: c.Reciprocal,
+		Answers: rank.AnswersOf(v.store.Meta())}
 	if learned == 0 {
 		return nil
 	}
