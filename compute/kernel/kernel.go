@@ -22,6 +22,10 @@ package kernel
 //go:generate go run -tags avogen ./gen link
 
 //go:generate go run ./gen/neon gemm
+//go:generate go run ./gen/neon segment
+//go:generate go run ./gen/neon max
+//go:generate go run ./gen/neon edge
+//go:generate go run ./gen/neon score
 //go:generate go run ./gen/neon vector
 //go:generate go run ./gen/neon activation
 //go:generate go run ./gen/neon norm

@@ -14,6 +14,11 @@ func opsOf(l Level) *ops {
 var neonOps = ops{
 	tiles: &tileSet{lanes: 4, rows: []int{8, 4, 2, 1}, fetches: 4, fn: tileNEON,
 		pack: [2]packFunc{packNEON, packNEON}, few: fewNEON, fewTA: fewTANEON},
+	sums: &sumSet{lanes: 4,
+		segment: segmentSumNEON, weighted: weightedSumNEON, column: columnSumNEON,
+		edgeSum: edgeSumNEON, edgeDot: edgeDotNEON, score: edgeScoreNEON,
+		scoreGrad: edgeScoreGradNEON, scoreOwnGrad: edgeScoreOwnGradNEON,
+		max: segmentMaxNEON, maxGrad: segmentMaxGradNEON},
 	bias: biasNEON, biasReLU: biasReLUNEON, reluGrad: reluGradNEON,
 	dropout: func(y []float32, d *DropoutPlan, first uint32) { dropoutNEON(y, &d.add, first) },
 	add:     addNEON, scale: scaleNEON, rowMax: rowMaxNEON, expSum: expSumNEON,

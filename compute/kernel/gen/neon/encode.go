@@ -10,7 +10,8 @@ import "fmt"
 var binaries = map[string]uint32{
 	"fadd": 0x4e20d400, "fsub": 0x4ea0d400, "fmul": 0x6e20dc00, "fdiv": 0x6e20fc00,
 	"fmax": 0x4e20f400, "fmin": 0x4ea0f400, "faddp": 0x6e20d400, "fabd": 0x6ea0d400,
-	"fcmgt": 0x6ea0e400, "fcmge": 0x6e20e400, "mul": 0x4ea09c00, "cmhs": 0x6ea03c00,
+	"fcmgt": 0x6ea0e400, "fcmge": 0x6e20e400, "fcmeq": 0x4e20e400,
+	"mul": 0x4ea09c00, "cmhs": 0x6ea03c00,
 }
 
 // unaries are the instructions of one source, whose number begins at bit 5.

@@ -21,7 +21,8 @@ func main() {
 // families are what the argument names.
 var families = map[string]func() []*function{
 	"vector": slicesFamily(vectorKernels), "activation": slicesFamily(activationKernels),
-	"norm": slicesFamily(normKernels), "link": slicesFamily(linkKernels), "gemm": gemm,
+	"norm": slicesFamily(normKernels), "link": slicesFamily(linkKernels),
+	"gemm": gemm, "segment": segment, "max": maxima, "edge": edge, "score": score,
 }
 
 // run writes a family of kernels: its assembly, and its declarations in Go.
@@ -52,7 +53,11 @@ func run(args []string) error {
 // setTypes are the kernels that come in several sizes, with the types in Go of a set of them: a
 // slice by size, from one vector on, and of tiles first by vectors and then by rows, the tallest
 // first.
-var setTypes = map[string]string{"tile": "[2][]tileFunc"}
+var setTypes = map[string]string{"tile": "[2][]tileFunc", "segmentSum": "[]segmentFunc",
+	"weightedSum": "[]weightedFunc", "columnSum": "[]columnFunc", "edgeSum": "[]edgeFunc",
+	"edgeDot": "[]edgeFunc", "edgeScore": "[]scoreFunc", "edgeScoreGrad": "[]scoreFunc",
+	"edgeScoreOwnGrad": "[]scoreFunc", "segmentMax": "[]maxFunc",
+	"segmentMaxGrad": "[]maxGradFunc"}
 
 // sizedName takes the name of a kernel of some size apart.
 var sizedName = regexp.MustCompile(`^(\w+)NEON_\d+(?:x(\d))?$`)
