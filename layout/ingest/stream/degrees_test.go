@@ -10,14 +10,20 @@ import (
 )
 
 // TestCountersAndSorted: counters, and nodes in order, give what counting each degree by itself
-// does; some degrees are past 16 and past 17 bits.
+// does; some degrees are past 16 and past 17 bits. Of more nodes, counters wait in buckets.
 func TestCountersAndSorted(t *testing.T) {
-	const nodes = 1000
+	for _, nodes := range []uint64{1000, 1<<19 + 1<<16 + 5} {
+		testCounters(t, nodes)
+	}
+}
+
+func testCounters(t *testing.T, nodes uint64) {
 	r := rand.New(rand.NewPCG(1, 2))
 	degree := make([]uint64, nodes)
 	for v := range degree {
-		degree[v] = r.Uint64N(5)
+		degree[v] = r.Uint64N(5) * r.Uint64N(2)
 	}
+	copy(degree[nodes-10:], []uint64{3, 70000})
 	copy(degree[10:], []uint64{65535, 65536, 65537, 131071, 131072, 150000})
 	var edges []uint64
 	var want stream.DegreeHist
