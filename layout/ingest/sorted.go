@@ -15,9 +15,31 @@ import (
 // not be sorted.
 type Sorted interface {
 	Again
-	// Lists calls fn with all edges in the order of the lists of a direction: by node, then by
-	// neighbor. Those of the same ends come in any order.
-	Lists(ctx context.Context, dir layout.Direction, fn func(*source.EdgeChunk) error) error
+	// Lists calls fn with all lists of a direction, in order. Entries with the same ends come in
+	// any order, and in one run where they carry values. fn may exchange the memory of a run for
+	// that of another.
+	Lists(ctx context.Context, dir layout.Direction, fn func(*stream.ListRun) error) error
+}
+
+// EdgesOf makes the entries of lists edges of a chunk, which shares the memory of their values.
+func EdgesOf(r *stream.ListRun, dir layout.Direction, c *source.EdgeChunk) {
+	nodes, nbrs := c.DstInt[:0], c.SrcInt[:0]
+	if dir == layout.Out {
+		nodes, nbrs = nbrs, nodes
+	}
+	for i, v := range r.Nodes {
+		for _, u := range r.Nbrs[r.Off[i]:r.Off[i+1]] {
+			nodes, nbrs = append(nodes, uint64(v)), append(nbrs, uint64(u))
+		}
+	}
+	if c.DstInt, c.SrcInt = nodes, nbrs; dir == layout.Out {
+		c.DstInt, c.SrcInt = nbrs, nodes
+	}
+	c.TypeInt = c.TypeInt[:0]
+	for _, t := range r.Types {
+		c.TypeInt = append(c.TypeInt, uint32(t))
+	}
+	c.Weight, c.Time = r.Weights, r.Times
 }
 
 // sorted returns the source if its edges come sorted, else nil.
@@ -41,8 +63,8 @@ func (t *listPass) stream(ctx context.Context, from Sorted) error {
 		defer func() { t.out.Pairs = watch.Counts() }()
 	}
 	t.total = t.p.info.Edges
-	if t.isBare() {
-		return t.streamBare(ctx, from, watch)
+	if t.takesLists() {
+		return t.streamLists(ctx, from, watch)
 	}
 	g := &group{t: t, full: make(chan []uint64, groupBatches), free: make(chan []uint64,
 		groupBatches), failed: make(chan error, 1)}
@@ -54,11 +76,13 @@ func (t *listPass) stream(ctx context.Context, from Sorted) error {
 		defer bug.Catch()
 		g.write()
 	})
-	err := from.Lists(ctx, t.dir, func(c *source.EdgeChunk) error {
+	var c source.EdgeChunk
+	err := from.Lists(ctx, t.dir, func(r *stream.ListRun) error {
+		EdgesOf(r, t.dir, &c)
 		if watch != nil {
 			watch.Observe(c.SrcInt, c.DstInt)
 		}
-		if err := g.add(c); err != nil {
+		if err := g.add(&c); err != nil {
 			return err
 		}
 		return ctx.Err()

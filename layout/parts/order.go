@@ -13,6 +13,7 @@ import (
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/ingest/stream"
 	"gdb/layout/openfiles"
 	"gdb/layout/partitioner"
 	"gdb/layout/rowfile"
@@ -42,7 +43,7 @@ type OrderOptions struct {
 	// Lists, if it is not nil, streams the lists of a store that keeps its order, as ingest.Sorted
 	// says, in ListsBytes of memory.
 	Lists func(ctx context.Context, dir layout.Direction,
-		fn func(*source.EdgeChunk) error) error
+		fn func(*stream.ListRun) error) error
 	ListsBytes int64
 }
 

@@ -15,6 +15,7 @@ import (
 	"gdb/layout/edgetable"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/stream"
 	"gdb/layout/ingest/table"
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
@@ -29,7 +30,7 @@ type whole struct {
 	was   *kv.Meta
 	order nodeOrder
 	cut   float64
-	given func(ctx context.Context, dir layout.Direction, fn func(*source.EdgeChunk) error) error
+	given func(ctx context.Context, dir layout.Direction, fn func(*stream.ListRun) error) error
 }
 
 var _ ingest.Again = (*whole)(nil)
@@ -108,52 +109,38 @@ func (w *whole) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) (er
 	if err != nil {
 		return err
 	}
-	if t == nil {
-		return w.Lists(ctx, layout.In, fn)
+	if t != nil {
+		defer func() { err = errors.Join(err, t.Close()) }()
 	}
-	defer func() { err = errors.Join(err, t.Close()) }()
+	c := &source.EdgeChunk{Where: source.Where{File: w.files.Store.Dir(), Unit: "edge"}}
 	row := uint64(0)
-	return w.Lists(ctx, layout.In, func(c *source.EdgeChunk) error {
-		if err := addColumns(ctx, c, t, row); err != nil {
-			return err
+	return w.Lists(ctx, layout.In, func(r *stream.ListRun) error {
+		if ingest.EdgesOf(r, layout.In, c); t != nil {
+			if err := addColumns(ctx, c, t, row); err != nil {
+				return err
+			}
+			row += uint64(c.Len())
 		}
-		row += uint64(c.Len())
 		return fn(c)
 	})
 }
 
 // Lists streams the lists of all nodes of a direction, in the order of the file.
 func (w *whole) Lists(ctx context.Context, dir layout.Direction,
-	fn func(*source.EdgeChunk) error) error {
+	fn func(*stream.ListRun) error) error {
 	if w.given != nil {
 		return w.given(ctx, dir, fn)
 	}
-	c := &source.EdgeChunk{Where: source.Where{File: w.files.Store.Dir(), Unit: "edge"}}
-	return topology.Scan(ctx, w.files.Store, w.files.Device, dir,
+	runs := stream.NewListRuns(fn)
+	err := topology.Scan(ctx, w.files.Store, w.files.Device, dir,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) error {
-			nodes, nbrs := c.DstInt[:0], c.SrcInt[:0]
-			if dir == layout.Out {
-				nodes, nbrs = nbrs, nodes
-			}
-			for i := range len(l.Off) - 1 {
-				for _, u := range l.Nbrs[l.Off[i]:l.Off[i+1]] {
-					nbrs = append(nbrs, uint64(u))
-					nodes = append(nodes, uint64(first)+uint64(i))
-				}
-			}
-			if c.DstInt, c.SrcInt = nodes, nbrs; dir == layout.Out {
-				c.DstInt, c.SrcInt = nbrs, nodes
-			}
-			c.TypeInt = c.TypeInt[:0]
-			for _, t := range l.Types {
-				c.TypeInt = append(c.TypeInt, uint32(t))
-			}
-			c.Weight, c.Time = l.Weights, l.Times
-			if len(c.SrcInt) == 0 {
-				return ctx.Err()
-			}
-			return fn(c)
+			runs.AddLists(first, l, 0, len(l.Off)-1)
+			return errors.Join(ctx.Err(), runs.Pass())
 		})
+	if err != nil {
+		return err
+	}
+	return runs.Flush()
 }
 
 // Features streams the rows of all nodes, in the order of the file.
