@@ -130,3 +130,30 @@ func TestStreamedProducts(t *testing.T) {
 		}
 	})
 }
+
+// TestPack has panels of both kinds hold the columns of some rows, and zeros behind the last.
+func TestPack(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		tiles := level().tiles
+		if tiles == nil {
+			t.Skip("plain products pack nothing")
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			mem := newMemory(t)
+			defer mem.free()
+			rows, n := rapid.IntRange(1, 20).Draw(t, "rows"), rapid.IntRange(1, 70).Draw(t, "n")
+			x := mem.values(rows * n)
+			for kind, width := range []int{tiles.width(), tiles.rows[0]} {
+				panels := partsOf(n, width)
+				got, want := mem.values(panels*rows*width), mem.zeros(panels*rows*width)
+				for i := range rows {
+					for j := range n {
+						want[(j/width*rows+i)*width+j%width] = x[i*n+j]
+					}
+				}
+				tiles.pack[kind](&got[0], &x[0], rows, n, uintptr(n)*4, uintptr(rows*width)*4)
+				equal(t, "panels", got, want)
+			}
+		})
+	})
+}

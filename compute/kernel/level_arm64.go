@@ -31,6 +31,7 @@ var neonOps = ops{
 	sum: sumNEON, squares: squaresNEON, normRow: normRowNEON, layerSums: layerSumsNEON,
 	layerGrad: layerGradNEON, addSquares: addSquaresNEON, normColumns: normColumnsNEON,
 	batchSums: batchSumsNEON, batchGrad: batchGradNEON,
-	product: productNEON, addCube: addCubeNEON, dot: dotNEON, manhattan: manhattanNEON,
+	prefetch: prefetchRowsNEON,
+	product:  productNEON, addCube: addCubeNEON, dot: dotNEON, manhattan: manhattanNEON,
 	manhattanGrad: manhattanGradNEON, modulus: modulusNEON, modulusGrad: modulusGradNEON,
 }

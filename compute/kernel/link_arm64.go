@@ -36,3 +36,8 @@ func modulusNEON(ar, ai, br, bi []float32) float32
 //
 //go:noescape
 func modulusGradNEON(da, db, a, b []float32, half, n uint64, w float32)
+
+// prefetchRowsNEON asks for the lines of rows, each of which takes bytes.
+//
+//go:noescape
+func prefetchRowsNEON(table *float32, rows *uint32, count int, bytes uintptr)

@@ -347,3 +347,23 @@ at3:
 	BNE at3
 at4:
 	RET
+
+// func prefetchRowsNEON(table *float32, rows *uint32, count int, bytes uintptr)
+TEXT ·prefetchRowsNEON(SB), NOSPLIT, $0-32
+	MOVD table+0(FP), R0
+	MOVD rows+8(FP), R1
+	MOVD count+16(FP), R2
+	MOVD bytes+24(FP), R3
+at1:
+	MOVWU.P 4(R1), R4
+	MADD R3, R0, R4, R4
+	ADD R3, R4, R5
+	AND $-64, R4
+at2:
+	PRFM (R4), PLDL1KEEP
+	ADD $64, R4
+	CMP R5, R4
+	BLO at2
+	SUBS $1, R2
+	BNE at1
+	RET

@@ -53,6 +53,26 @@ var linkKernels = []sliceKernel{
 	{"modulusGrad", "func(da, db, a, b []float32, half, n uint64, w float32)",
 		"adds gradients of n complex numbers, whose imaginary parts lie half values behind the " +
 			"real ones: see refModulusGrad.", modulusGrad},
+	{"prefetchRows", "func(table *float32, rows *uint32, count int, bytes uintptr)",
+		"asks for the lines of rows, each of which takes bytes.", prefetchRows},
+}
+
+// prefetchRows asks for each line of the rows that a list names.
+func prefetchRows(k *pass) {
+	table, rows, count, bytes := k.load("table"), k.load("rows"), k.load("count"), k.load("bytes")
+	at, last, row, line := k.gp(), k.gp(), k.label(), k.label()
+	k.mark(row)
+	k.op("MOVWU.P 4(%s), %s", rows, at)
+	k.op("MADD %s, %s, %s, %s", bytes, table, at, at)
+	k.op("ADD %s, %s, %s", bytes, at, last)
+	k.op("AND $%d, %s", -lineBytes, at)
+	k.mark(line)
+	k.op("PRFM (%s), PLDL1KEEP", at)
+	k.op("ADD $%d, %s", lineBytes, at)
+	k.op("CMP %s, %s", last, at)
+	k.op("BLO %s", line)
+	k.op("SUBS $1, %s", count)
+	k.op("BNE %s", row)
 }
 
 // modulusLeast is the constant of package kernel.
