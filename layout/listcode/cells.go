@@ -90,6 +90,9 @@ const (
 func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
 	// More entries need more upper bits: nearly always, so it is looked at in the end.
 	n := len(list)
+	if k, ok := oneCell(list, first, l); ok {
+		return k, true
+	}
 	per := sort.Search(min(n, upperMost)-1, func(i int) bool {
 		return !cellsHold(list, first, i+2, l)
 	}) + 1
@@ -102,6 +105,17 @@ func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
 	last := (list[(n-1)/per*per] - first) >> l
 	k = cells{uint8(l), uint8(per), uint8(upper), uint8(bits.Len32(last))}
 	return k, upper <= upperMost && last < 1<<31
+}
+
+// oneCell returns the cell with l low bits that has all entries; not ok if they are too many, or one.
+func oneCell(list []uint32, first uint32, l int) (k cells, ok bool) {
+	n := len(list)
+	base := (list[0] - first) >> l
+	upper := n + int((list[n-1]-first)>>l-base)
+	if n < perLeast || upper > upperMost || base >= 1<<31 {
+		return k, false
+	}
+	return cells{uint8(l), uint8(n), uint8(upper), uint8(bits.Len32(base))}, true
 }
 
 // cellUpper returns how many upper bits the widest cell needs, with per entries in a cell.
@@ -137,9 +151,7 @@ func (k cells) append(w *Writer, list []uint32, first uint32) {
 		}
 		w.Add(uint64(base), int(k.base))
 		w.Add(upper, int(k.upper))
-		for _, v := range cell {
-			w.Add(uint64((v-first)&(1<<k.low-1)), int(k.low))
-		}
+		w.addLow(cell, first, int(k.low))
 	}
 }
 

@@ -18,9 +18,14 @@ type List struct {
 
 // Parse parses the head of the list in bits from … end-1 of b, and checks that all of known size is
 // inside. It accepts any bytes without panic; Slack bytes must follow end.
-func (c Coding) Parse(b []byte, from, end uint64) (List, error) {
+func (c Coding) Parse(b []byte, from, end uint64) (l List, err error) {
+	return l, c.ParseTo(&l, b, from, end)
+}
+
+// ParseTo does what Parse does, in place, for callers that parse all lists of a block.
+func (c *Coding) ParseTo(l *List, b []byte, from, end uint64) error {
 	if end < from || end>>3+Slack > uint64(len(b)) || end-from < countBits {
-		return List{}, damage("of bits %d to %d in %d bytes", from, end, len(b))
+		return damage("of bits %d to %d in %d bytes", from, end, len(b))
 	}
 	word, n := load(b, from), uint64(0)
 	switch n = word & (1<<countBits - 1); n {
@@ -30,30 +35,30 @@ func (c Coding) Parse(b []byte, from, end uint64) (List, error) {
 		n = countLong + word>>countBits&(1<<longBits-1)
 	}
 	at := from + uint64(c.headBits(int(n)))
-	l := List{Count: uint32(n) + 1, end: end, low: at, upper: end, posWidth: uint8(c.PosBits)}
+	*l = List{Count: uint32(n) + 1, end: end, low: at, upper: end, posWidth: uint8(c.PosBits)}
 	if at > end || n > 0 && at+wayBits > end {
-		return l, damage("of %d ids ends after %d bits", l.Count, end-from)
+		return damage("of %d ids ends after %d bits", l.Count, end-from)
 	}
 	word = load(b, at-uint64(c.FirstBits))
 	l.first = c.Base + uint32(word&(1<<c.FirstBits-1))
 	if n == 0 {
-		return l, nil
+		return nil
 	}
 	way := uint8(word >> c.FirstBits & (1<<wayBits - 1))
 	at += wayBits
 	l.way, l.low, l.width = way, at, way
 	switch {
 	case way == wayCells:
-		return l, l.parseCells(b, n)
+		return l.parseCells(b, n)
 	case way >= wayEF:
 		l.width, l.samples = way-wayEF, at
 		l.low += (n - 1) / sampleEvery * uint64(c.PosBits)
 	}
 	l.upper = l.low + n*uint64(l.width)
 	if l.upper > end || way >= wayEF && l.upper+n > end {
-		return l, damage("of %d ids, way %d, ends after %d bits", l.Count, way, end-from)
+		return damage("of %d ids, way %d, ends after %d bits", l.Count, way, end-from)
 	}
-	return l, nil
+	return nil
 }
 
 // parseCells parses the head of n entries in cells.
@@ -159,11 +164,11 @@ func (l *List) Decode(b []byte, out []uint32) error {
 }
 
 func (l *List) decodePacked(b []byte, rest []uint32) error {
-	at, width := l.low, uint64(l.width)
+	at, width, first := l.low, uint64(l.width), l.first
 	mask := uint64(1)<<width - 1
-	prev := l.first
+	prev := first
 	for i := range rest {
-		v := l.first + uint32(load(b, at)&mask)
+		v := first + uint32(load(b, at)&mask)
 		if v < prev {
 			return damage("has id %d after %d", v, prev)
 		}

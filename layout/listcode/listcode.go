@@ -166,9 +166,7 @@ func (c Coding) AppendAs(w *Writer, list []uint32, f Form) {
 	case f.way == wayCells:
 		f.cells.append(w, list[1:], first)
 	case f.way < wayEF:
-		for _, v := range list[1:] {
-			w.Add(uint64(v-first), f.way)
-		}
+		w.addLow(list[1:], first, f.way)
 	default:
 		c.appendEliasFano(w, list[1:], first, f.way-wayEF)
 	}
@@ -178,10 +176,7 @@ func (c Coding) appendEliasFano(w *Writer, list []uint32, first uint32, l int) {
 	for i := sampleEvery; i < len(list); i += sampleEvery {
 		w.Add(uint64((list[i]-first)>>l)+uint64(i), c.PosBits)
 	}
-	mask := uint32(1)<<l - 1
-	for _, v := range list {
-		w.Add(uint64((v-first)&mask), l)
-	}
+	w.addLow(list, first, l)
 	high := uint32(0)
 	for _, v := range list {
 		h := (v - first) >> l
@@ -220,6 +215,22 @@ func (w *Writer) Add(v uint64, width int) {
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, w.word)
 	w.used -= 64
 	w.word = v >> (width - w.used)
+}
+
+// addLow appends the low bits of each id less first, at most 32 of each, as many ids at a time as a
+// field has room for.
+func (w *Writer) addLow(list []uint32, first uint32, width int) {
+	mask := uint64(1)<<width - 1
+	word, used := uint64(0), 0
+	for _, v := range list {
+		if used+width > 57 {
+			w.Add(word, used)
+			word, used = 0, 0
+		}
+		word |= (uint64(v-first) & mask) << used
+		used += width
+	}
+	w.Add(word, used)
 }
 
 // CopyTo writes the bits to b, which must have room for them, and returns the number of bytes.

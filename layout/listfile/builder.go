@@ -171,7 +171,25 @@ func (s *Shape) directoryBits(which, slots, first, last int) int {
 
 // fits reports whether the block has room for a list of node that takes listBits.
 func (b *blockBuilder) fits(node layout.NodeID, e entries, listBits int) bool {
-	return b.size(node, e, listBits) <= 8*b.shape.BlockBytes
+	return b.hasRoom(node, len(e.ids), listBits) ||
+		b.size(node, e, listBits) <= 8*b.shape.BlockBytes
+}
+
+// hasRoom reports whether the block has room for a list of a number of entries however wide first
+// ids and the directory become, which takes less time to know than the size. It may be false where
+// the list fits, and is where edges have attributes.
+func (b *blockBuilder) hasRoom(node layout.NodeID, entries, listBits int) bool {
+	const directoryMost = 128 // bits of a directory besides its entries, and of padding
+	s, slots := b.shape, 1
+	if !b.empty() {
+		slots = int(node-b.first) + 1
+	}
+	most := s.entriesMost()
+	if s.HasAttributes() || slots > most || len(b.ids)+entries > most {
+		return false
+	}
+	bits := b.sizes.bits + listBits + (len(b.forms)+1)*(32+unitBits-1)
+	return 8*(blockHeaderBytes+listcode.Slack)+directoryMost+slots*s.endBits+bits <= 8*s.BlockBytes
 }
 
 // guesses is how many sizes room guesses before it halves the interval instead.

@@ -12,6 +12,7 @@ import (
 	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/layout"
+	"gdb/layout/listcode"
 )
 
 // emptyRun bounds the empty lists that a scan passes in one call.
@@ -181,18 +182,13 @@ func (s *Shape) DecodeIDs(k *Block, l *Lists) error {
 	if err != nil {
 		return err
 	}
-	for i := range k.Slots {
-		p, err := s.partAt(k, i, ends)
-		if err != nil {
-			return err
-		}
-		at := off[i]
-		if off[i+1] = at + uint64(p.Count); off[i+1] > uint64(k.Entries) {
-			return fmt.Errorf("%w has more than its %d entries", ErrBlock, k.Entries)
-		}
-		if err := p.Decode(s, ids[at:off[i+1]]); err != nil {
-			return fmt.Errorf("list of node %d: %w", uint64(k.First)+uint64(i), err)
-		}
+	if k.raw == nil {
+		err = s.decodeCoded(k, ends, off, mem.View[uint32](mem.BytesOf(ids)))
+	} else {
+		err = s.decodeRaw(k, off, ids)
+	}
+	if err != nil {
+		return err
 	}
 	if end := off[k.Slots]; end != uint64(k.Entries) {
 		return fmt.Errorf("%w has %d of its %d entries", ErrBlock, end, k.Entries)
@@ -210,6 +206,58 @@ func (k *Block) decodeEnds(l *Lists) ([]uint32, error) {
 		return nil, fmt.Errorf("%w ends: %w", ErrBlock, err)
 	}
 	return l.ends, nil
+}
+
+// decodeCoded decodes the lists of a coded block to ids, and where they end to off, given their
+// ends in units.
+func (s *Shape) decodeCoded(k *Block, ends []uint32, off []uint64, ids []uint32) error {
+	var list listcode.List
+	at, from, most := uint64(0), uint32(0), (k.bound-k.listsAt)/unitBits
+	for i, to := range ends {
+		if from > to || uint64(to) > most {
+			return fmt.Errorf("%w: list of node %d is units %d to %d", ErrBlock,
+				uint64(k.First)+uint64(i), from, to)
+		}
+		if from < to {
+			err := k.coding.ParseTo(&list, k.Bytes, k.listsAt+unitBits*uint64(from),
+				k.listsAt+unitBits*uint64(to))
+			end := at + uint64(list.Count)
+			if err == nil && end > uint64(len(ids)) {
+				return fmt.Errorf("%w has more than its %d entries", ErrBlock, k.Entries)
+			}
+			if err == nil {
+				err = list.Decode(k.Bytes, ids[at:end])
+			}
+			if err == nil && uint64(ids[end-1]) >= s.nodes {
+				err = fmt.Errorf("neighbor %d of %d nodes", ids[end-1], s.nodes)
+			}
+			if err != nil {
+				return fmt.Errorf("%w: list of node %d: %w", ErrBlock, uint64(k.First)+uint64(i),
+					err)
+			}
+			at = end
+		}
+		off[i+1], from = at, to
+	}
+	return nil
+}
+
+// decodeRaw copies the lists of a block of the former layout.
+func (s *Shape) decodeRaw(k *Block, off []uint64, ids []layout.NodeID) error {
+	for i := range k.Slots {
+		p, err := s.Part(k, i)
+		if err != nil {
+			return err
+		}
+		at := off[i]
+		if off[i+1] = at + uint64(p.Count); off[i+1] > uint64(k.Entries) {
+			return fmt.Errorf("%w has more than its %d entries", ErrBlock, k.Entries)
+		}
+		if err := p.Decode(s, ids[at:off[i+1]]); err != nil {
+			return fmt.Errorf("list of node %d: %w", uint64(k.First)+uint64(i), err)
+		}
+	}
+	return nil
 }
 
 // partAt does what Part does, given the decoded ends of all lists, and leaves Entry 0.
