@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"math/bits"
+	"slices"
 	"sync"
 
 	"gdb/blockdev"
@@ -87,12 +89,13 @@ func (u *united) Lists(ctx context.Context, dir layout.Direction,
 		readers, streams = append(readers, r), append(streams, r.entryStream)
 		start(func() { r.read(ctx, u.dev, dir) })
 	}
-	m := &baseMerge{runs: stream.NewListRuns(fn), union: u.union, dir: dir}
-	if m.levels = newEntryStream(); len(streams) == 1 {
-		m.levels = streams[0]
-	} else {
-		start(func() { mergeStreams(ctx, streams, m.levels) })
+	for len(streams) != 1 { // a tree: what two became is merged after all that wait
+		to := newEntryStream()
+		some := streams[:min(2, len(streams))]
+		start(func() { mergeStreams(ctx, some, to) })
+		streams = append(streams[len(some):], to)
 	}
+	m := &baseMerge{runs: stream.NewListRuns(fn), union: u.union, dir: dir, levels: streams[0]}
 	if m.more = m.levels.next(); u.base != nil {
 		err = listfile.Scan(ctx, u.base, u.dev, dir, m.lists)
 	}
@@ -111,74 +114,54 @@ func (u *united) Lists(ctx context.Context, dir layout.Direction,
 	return ctx.Err()
 }
 
-// mergeStreams merges streams to one.
+// mergeStreams merges up to two streams to one.
 func mergeStreams(ctx context.Context, streams []*entryStream, to *entryStream) {
 	defer close(to.full)
-	var heap []headEntry
+	var from []*entryStream
 	for _, s := range streams {
 		if s.next() {
-			heap = append(heap, headEntry{s.key(), s})
+			from = append(from, s)
 		}
 	}
-	for i := len(heap) / 2; i >= 0; i-- {
-		sift(heap, i)
-	}
-	for len(heap) > 0 {
+	for len(from) > 0 {
 		e, ok := to.empty(ctx)
 		if !ok {
 			return
 		}
-		for len(heap) > 0 && len(e.keys) < streamEntries {
-			s := heap[0].of
-			s.take(&e, nextKey(heap))
-			if s.i < len(s.run.keys) || s.next() {
-				heap[0].key = s.key()
+		for len(from) > 0 && len(e.keys) < streamEntries {
+			if len(from) == 1 {
+				from[0].take(&e, ^uint64(0))
+			} else if a, b := from[0], from[1]; !a.run.carry() && !b.run.carry() {
+				mergeKeys(&e, a, b)
+			} else if a.key() <= b.key() {
+				a.take(&e, b.key())
 			} else {
-				heap[0] = heap[len(heap)-1]
-				heap = heap[:len(heap)-1]
+				b.take(&e, a.key())
 			}
-			sift(heap, 0)
+			from = slices.DeleteFunc(from, func(s *entryStream) bool {
+				return s.i == len(s.run.keys) && !s.next()
+			})
 		}
 		to.full <- e
 	}
 }
 
-// headEntry is the next entry of a stream in a heap.
-type headEntry struct {
-	key uint64
-	of  *entryStream
-}
-
-// nextKey returns the least key of the streams of a heap but the first.
-func nextKey(heap []headEntry) uint64 {
-	least := ^uint64(0)
-	for i := range heap[1:min(3, len(heap))] {
-		least = min(least, heap[1+i].key)
+// mergeKeys moves entries without values from two streams, up to streamEntries of each, until one
+// has no more. No branch depends on keys: which is the next cannot be predicted.
+func mergeKeys(to *entries, a, b *entryStream) {
+	x, y := a.run.keys[a.i:], b.run.keys[b.i:]
+	x, y = x[:min(len(x), streamEntries)], y[:min(len(y), streamEntries)]
+	from := len(to.keys)
+	to.keys = slices.Grow(to.keys, len(x)+len(y))[:from+len(x)+len(y)]
+	i, j, out := uint64(0), uint64(0), to.keys[from:]
+	for i < uint64(len(x)) && j < uint64(len(y)) {
+		p, q := x[i], y[j]
+		_, second := bits.Sub64(q, p, 0) // 1 if q is less
+		out[i+j] = p ^ (p^q)&-second
+		i, j = i+1-second, j+second
 	}
-	return least
-}
-
-// sift moves entry i of a heap down to its place.
-func sift(heap []headEntry, i int) {
-	if i >= len(heap) {
-		return
-	}
-	moved := heap[i]
-	for {
-		k := 2*i + 1
-		if k >= len(heap) {
-			break
-		}
-		if k+1 < len(heap) && heap[k+1].key < heap[k].key {
-			k++
-		}
-		if heap[k].key >= moved.key {
-			break
-		}
-		heap[i] = heap[k]
-		i = k
-	}
-	heap[i] = moved
+	a.i, b.i = a.i+int(i), b.i+int(j)
+	to.keys = to.keys[:from+int(i+j)]
 }
 
 // baseMerge merges the lists of a base with the entries of levels.
@@ -335,7 +318,7 @@ type entryStream struct {
 }
 
 // streamRuns is how many runs of entries a stream has, so that one is read while another is merged,
-// and streamEntries how many entries a run has that streams are merged to.
+// and streamEntries at how many entries a run is full that streams are merged to.
 const streamRuns, streamEntries = 2, 1 << 13
 
 func newEntryStream() *entryStream {
@@ -449,10 +432,13 @@ func (r *levelReader) read(ctx context.Context, dev blockdev.Device, dir layout.
 		if !ok {
 			return ctx.Err()
 		}
-		for i := range len(lists.Off) - 1 {
-			node := uint64(r.to[uint64(first)+uint64(i)]) << 32
-			for _, u := range lists.Nbrs[lists.Off[i]:lists.Off[i+1]] {
-				e.keys = append(e.keys, node|uint64(r.to[u]))
+		e.keys = mem.Resize(e.keys, len(lists.Nbrs))
+		for i, u := range lists.Nbrs { // first all of these, whose cache misses overlap so
+			e.keys[i] = uint64(r.to[u])
+		}
+		for i, v := range r.to[first:][:len(lists.Off)-1] {
+			for k := lists.Off[i]; k < lists.Off[i+1]; k++ {
+				e.keys[k] |= uint64(v) << 32
 			}
 		}
 		e.types = append(e.types, lists.Types...)

@@ -127,11 +127,12 @@ func addNodes[V uint32 | uint64](c *DegreeCounters, nodes []V) {
 		}
 		return
 	}
+	counts, waiting := c.counts, c.waiting
 	for _, v := range nodes {
 		b := uint64(v >> bucketBits)
-		n := c.counts[b]
-		c.waiting[b*waitingMost+uint64(n)] = uint16(v)
-		if c.counts[b] = n + 1; n+1 == waitingMost {
+		n := counts[b]
+		waiting[b*waitingMost+uint64(n)] = uint16(v)
+		if counts[b] = n + 1; n+1 == waitingMost {
 			c.empty(b)
 		}
 	}
@@ -203,27 +204,37 @@ type PairCounts struct {
 func NewPairWatch() *PairWatch { return &PairWatch{newHashSample(), newHashSample()} }
 
 // hashSample is a table of at most pairsMost hashes that begin with some zero bits, and of what is
-// noted of each. It takes 1.7 MB. Hashes are collected and looked up together, so that the cache
-// misses of their slots overlap.
+// noted of each, in place of its last two bits. It takes 1 MB. Hashes are collected and looked up
+// together, so that the cache misses of their slots overlap.
 type hashSample struct {
-	hashes []uint64
-	noted  []uint8 // 0: the slot is free
+	slots  []uint64 // of hashes with what is noted; 0 where a slot is free
 	count  int
 	zeros  uint
-	kept   []notedHash // while it is halved
-	late   []notedHash // that are not in the table yet; at most lateMost
+	kept   []uint64 // while it is halved
+	late   []uint64 // what is not in the table yet; at most lateMost
+	recent [recentMost]uint64
 }
 
-const lateMost = 256
+const (
+	noteBits = 2
+	noteMask = 1<<noteBits - 1
+	lateMost = 256
+	// recentMost is how many of the last notes are kept, so that they are not looked up again: edges
+	// of large nodes follow each other.
+	recentMost = 1 << 10
+)
 
-func newHashSample() hashSample {
-	return hashSample{hashes: make([]uint64, 2*pairsMost), noted: make([]uint8, 2*pairsMost)}
-}
+func newHashSample() hashSample { return hashSample{slots: make([]uint64, 2*pairsMost)} }
 
 // note adds what to a hash, if that is in the sample.
 func (s *hashSample) note(h uint64, what uint8) {
-	if h>>(64-s.zeros) == 0 {
-		if s.late = append(s.late, notedHash{h, what}); len(s.late) == lateMost {
+	if h>>(64-s.zeros) != 0 {
+		return
+	}
+	noted := h&^noteMask | uint64(what)
+	if last := &s.recent[h>>noteBits%recentMost]; *last != noted {
+		*last = noted
+		if s.late = append(s.late, noted); len(s.late) == lateMost {
 			s.addLate()
 		}
 	}
@@ -231,26 +242,25 @@ func (s *hashSample) note(h uint64, what uint8) {
 
 // addLate adds the hashes that were collected to the table.
 func (s *hashSample) addLate() {
-	for _, k := range s.late {
-		s.add(k.hash, k.what)
+	for _, noted := range s.late {
+		s.add(noted)
 	}
 	s.late = s.late[:0]
 }
 
-// add adds a hash to the table, if it is in the sample, and halves a full one.
-func (s *hashSample) add(h uint64, what uint8) {
-	if h>>(64-s.zeros) != 0 {
+// add adds a hash with what is noted to the table, if it is in the sample, and halves a full one.
+func (s *hashSample) add(noted uint64) {
+	if noted>>(64-s.zeros) != 0 {
 		return
 	}
-	i := h % uint64(len(s.hashes))
-	for s.noted[i] != 0 && s.hashes[i] != h {
-		i = (i + 1) % uint64(len(s.hashes))
+	i := noted >> noteBits % uint64(len(s.slots))
+	for s.slots[i] != 0 && (s.slots[i]^noted)&^noteMask != 0 {
+		i = (i + 1) % uint64(len(s.slots))
 	}
-	if s.noted[i] == 0 {
+	if s.slots[i] == 0 {
 		s.count++
 	}
-	s.hashes[i] = h
-	s.noted[i] |= what
+	s.slots[i] |= noted
 	for s.count > pairsMost {
 		s.halve()
 	}
@@ -261,29 +271,23 @@ func (s *hashSample) add(h uint64, what uint8) {
 func (s *hashSample) halve() {
 	s.zeros++
 	kept := s.kept[:0]
-	for i, what := range s.noted {
-		if h := s.hashes[i]; what != 0 && h>>(64-s.zeros) == 0 {
-			kept = append(kept, notedHash{h, what})
+	for _, noted := range s.slots {
+		if noted != 0 && noted>>(64-s.zeros) == 0 {
+			kept = append(kept, noted)
 		}
 	}
-	clear(s.noted)
+	clear(s.slots)
 	s.kept, s.count = kept, 0
-	for _, k := range kept {
-		s.add(k.hash, k.what)
+	for _, noted := range kept {
+		s.add(noted)
 	}
-}
-
-// notedHash is a hash with what is noted of it.
-type notedHash struct {
-	hash uint64
-	what uint8
 }
 
 // counts returns how many hashes there are, and of how many both bits are noted.
 func (s *hashSample) counts() (all, both uint64) {
 	s.addLate()
-	for _, what := range s.noted {
-		both += uint64(what >> 1 & what)
+	for _, noted := range s.slots {
+		both += noted >> 1 & noted & 1
 	}
 	return uint64(s.count), both
 }
