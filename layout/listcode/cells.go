@@ -107,7 +107,7 @@ func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
 	return k, upper <= upperMost && last < 1<<31
 }
 
-// oneCell returns the cell with l low bits that has all entries; not ok if they are too many, or one.
+// oneCell returns the cell with l low bits that has all entries; not ok if they do not fit in one.
 func oneCell(list []uint32, first uint32, l int) (k cells, ok bool) {
 	n := len(list)
 	base := (list[0] - first) >> l

@@ -219,8 +219,8 @@ const (
 	noteBits = 2
 	noteMask = 1<<noteBits - 1
 	lateMost = 256
-	// recentMost is how many of the last notes are kept, so that they are not looked up again: edges
-	// of large nodes follow each other.
+	// recentMost is how many of the last notes are kept, so that they are not looked up again:
+	// large nodes are at the ends of many edges.
 	recentMost = 1 << 10
 )
 
