@@ -124,3 +124,17 @@ func near(t *rapid.T, what string, got float32, want float64) {
 		t.Fatalf("%s: %v, want %v", what, got, want)
 	}
 }
+
+// TestModulusOfEqualRows: the distance of a row from itself is what is added to each square, and
+// nothing of lanes that have no value.
+func TestModulusOfEqualRows(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for n := 1; n < 40; n++ {
+			x := make([]float32, n)
+			want := float64(n) * math.Sqrt(modulusLeast)
+			if got := float64(level().modulus(x, x, x, x)); math.Abs(got-want) > 1e-3*want {
+				t.Errorf("%d values: %g, want %g", n, got, want)
+			}
+		}
+	})
+}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -167,6 +168,29 @@ func binomial(t *testing.T, what string, lag, count, n int, share float64) {
 	if dev := 2 * math.Sqrt(mean*(1-share)); math.Abs(float64(count)-mean) > 5*dev {
 		t.Errorf("%s %d: %d of %d, want %.0f ± %.0f", what, lag, count, n, mean, dev)
 	}
+}
+
+// TestDropoutLevels: all levels drop the same values out, and scale the others to the same bits.
+func TestDropoutLevels(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for _, n := range []int{1, 2, 3, 4, 7, 16, 37, 4099} {
+			for _, first := range []int{0, 5, dropoutBlock - 20} {
+				for key, rate := range []float32{0.1, 0.5, 0.9} {
+					got := make([]float32, n)
+					for i := range got {
+						got[i] = float32(i + 1)
+					}
+					want := slices.Clone(got)
+					Dropout(nil, got, first, rate, uint64(key))
+					plainly(func() { Dropout(nil, want, first, rate, uint64(key)) })
+					if !slices.Equal(got, want) {
+						t.Fatalf("%d values from %d on, rate %v: other values than of plain", n,
+							first, rate)
+					}
+				}
+			}
+		}
+	})
 }
 
 func TestDropoutRate(t *testing.T) {
