@@ -34,6 +34,7 @@ type Lists struct {
 	// Moved says that entries have been sorted, and are not in the order in which they came.
 	Moved bool
 
+	ranks    ranks // of nodes that have lists, instead of Nodes
 	finished bool
 }
 
@@ -244,6 +245,9 @@ func (l *Lists) Of(v uint32) (lo, hi uint32) {
 
 // among returns where the list of one of some nodes begins and ends.
 func (l *Lists) among(v uint32) (lo, hi uint32) {
+	if i, ok := l.ranks.of(v); ok {
+		return l.Off[i], l.Off[i+1]
+	}
 	i, ok := slices.BinarySearch(l.Nodes, v)
 	if !ok {
 		return 0, 0
@@ -308,7 +312,8 @@ func Range(nbr []uint32, lo, hi, want uint32) (uint32, uint32) {
 
 // Bytes returns the memory that the lists take.
 func (l *Lists) Bytes() int64 {
-	return 4*int64(cap(l.Off)+cap(l.Nbr)+cap(l.Num)+cap(l.Nodes)) + 2*int64(cap(l.Typ))
+	return 4*int64(cap(l.Off)+cap(l.Nbr)+cap(l.Num)+cap(l.Nodes)) + 2*int64(cap(l.Typ)) +
+		16*int64(cap(l.ranks.words))
 }
 
 // Turn returns the lists of the other direction of edges that each calls its argument with, twice
@@ -333,11 +338,7 @@ func Turn(ctx context.Context, first, end uint32, typed bool,
 	if err := t.make(edges, typed, grow); err != nil {
 		return nil, err
 	}
-	sum := uint32(0)
-	for i, n := range t.Off {
-		t.Off[i] = sum
-		sum += n
-	}
+	t.begin()
 	err = each(func(owner, nbr uint32, typ uint16) {
 		at := t.Off[nbr-first]
 		t.Off[nbr-first]++
@@ -349,8 +350,7 @@ func Turn(ctx context.Context, first, end uint32, typed bool,
 	if err != nil {
 		return nil, err
 	}
-	copy(t.Off[1:], t.Off[:len(t.Off)-1])
-	t.Off[0] = 0
+	t.begun()
 	return t, t.finish(ctx, grow)
 }
 

@@ -98,7 +98,11 @@ func (p *pattern) arrow(r *rel) string {
 // counted returns what a factor counts.
 func (p *pattern) counted(f *factor) string {
 	var out []string
-	for _, r := range f.legs {
+	rels := f.legs
+	if f.ring != nil {
+		rels = f.ring.rels[:]
+	}
+	for _, r := range rels {
 		out = append(out, p.arrow(r))
 	}
 	if f.twin != nil {

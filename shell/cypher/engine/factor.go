@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 
+	"gdb/internal/pace"
 	"gdb/shell/cypher/adjacency"
 	"gdb/shell/cypher/ast"
 	"gdb/shell/cypher/vector"
@@ -14,6 +16,8 @@ import (
 type factor struct {
 	node        int
 	legs, minus []*rel
+	// ring is a cycle that is counted instead, whose relationships of its first node are legs.
+	ring *ring
 	// twin is a factor over the same list, whose relationship is another.
 	twin *factor
 	// unlike are nodes that the node is not, and used relationships that are not that of legs[0].
@@ -68,7 +72,11 @@ type counter struct {
 	lists  workerLists
 	nodes  uint64 // of the graph
 	marks  map[*factor]*adjacency.Mark
+	paths  map[*ring]*adjacency.Paths
 	last   map[*factor]counted
+	ctx    context.Context
+	steps  pace.Steps
+	grow   func(bytes int64) error
 	zs     []uint32 // scratch
 	common []uint32
 }
@@ -174,6 +182,9 @@ func (c *counter) twins(f *factor, nbrs []uint32, first int64) (int64, error) {
 // count returns the count of a factor for a row.
 func (c *counter) count(f *factor, b *batch, row int) (int64, error) {
 	v := b.nodes[f.legs[0].owner][row]
+	if f.ring != nil {
+		return c.ring(f.ring, v)
+	}
 	if len(f.legs) == 1 && len(f.minus) == 0 {
 		n, err := c.one(f, v)
 		if err != nil || n == 0 || len(f.unlike)+len(f.used) == 0 {

@@ -21,6 +21,8 @@ type pattern struct {
 	relByName   map[string]int
 	in          *input     // nil if the pattern begins a statement
 	shortest    *distances // nil if the pattern is not of distances
+	// grouped says that rows are only grouped, each as often as it counts.
+	grouped bool
 }
 
 // node is a variable for nodes.

@@ -571,6 +571,9 @@ func (pl *plan) live() {
 func (pl *plan) eliminate(ctx context.Context, env *vector.Env, joins bool) ([]*factor, error) {
 	e := &eliminator{plan: pl, joins: joins, of: map[int][]*factor{}, depth: map[int]int{},
 		fixed: map[int]bool{}}
+	if ok, err := e.rings(ctx); !ok || err != nil {
+		return nil, err
+	}
 	for {
 		v, err := e.next(env)
 		if err != nil {

@@ -65,6 +65,9 @@ func (pl *plan) lists() (n float64) {
 		}
 		n += s.rows * float64(len(s.reads()))
 		for _, f := range s.factors {
+			if f.ring != nil {
+				n += float64(pl.p.nodes[f.node].set.Len())
+			}
 			for _, part := range f.below() {
 				n += float64(pl.p.nodes[part.legs[0].owner].set.Len())
 			}
@@ -168,7 +171,16 @@ func (w *worker) readAll(rels []*rel, b *batch, from, to int) error {
 	return nil
 }
 
-// release no longer counts what lists have taken.
+// grow counts memory that the worker takes.
+func (w *worker) grow(bytes int64) error {
+	err := w.src.Grow(bytes)
+	if err == nil {
+		w.held += bytes
+	}
+	return err
+}
+
+// release no longer counts what lists and counts have taken.
 func (w *worker) release() {
 	_ = w.src.Grow(-w.held) // giving back cannot fail
 	w.held = 0

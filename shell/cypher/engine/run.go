@@ -113,7 +113,8 @@ func (pl *plan) newWorker(ctx context.Context, env *vector.Env, s sink) *worker 
 	w := &worker{plan: pl, ctx: ctx, env: env, sink: s, keep: make([]bool, pl.most),
 		lists: pl.workerLists()}
 	w.count = &counter{p: pl.p, env: env, lists: w.lists, nodes: pl.src.Nodes(),
-		marks: map[*factor]*adjacency.Mark{}, last: map[*factor]counted{}}
+		marks: map[*factor]*adjacency.Mark{}, paths: map[*ring]*adjacency.Paths{},
+		last: map[*factor]counted{}, ctx: ctx, grow: w.grow}
 	for _, st := range pl.steps {
 		w.outs = append(w.outs, pl.newBatch(st))
 		w.from = append(w.from, make([]int32, 0, pl.most))

@@ -91,6 +91,7 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 			return nil, errFewer
 		}
 	}
+	p.grouped = g != nil && g.counts()
 	env := &vector.Env{Row: row, Rows: &sync.Mutex{},
 		Property: func(of *vector.Vector, key string, out *vector.Vector) (bool, error) {
 			return e.Source.Property(ctx, of, key, out)
@@ -99,7 +100,7 @@ func (e *Engine) take(ctx context.Context, row *eval.Env, clauses []ast.Clause,
 	if pl == nil || err != nil {
 		return nil, err
 	}
-	if g != nil && g.counts() {
+	if p.grouped {
 		pl.takeTurns()
 	}
 	if e.Tell != nil {

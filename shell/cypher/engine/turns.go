@@ -24,6 +24,17 @@ type turnNode struct {
 	node int
 	rels []*rel // that are followed from the node
 	room int64  // for the lists of each
+	// ring is a cycle of which it is the third node: the relationships are followed to it.
+	ring *ring
+}
+
+// runs estimates how many ranges there are.
+func (n *turnNode) runs() float64 {
+	most := uint64(0)
+	for _, r := range n.rels {
+		most = max(most, r.outline.Entries)
+	}
+	return math.Ceil(float64(entryBytes*most) / float64(max(n.room, 1)))
 }
 
 const (
@@ -69,13 +80,13 @@ func (pl *plan) takeTurns() {
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		n.room = free / 4 / int64(len(t.nodes)*len(n.rels))
-		most := uint64(0)
-		for _, r := range n.rels {
-			most = max(most, r.outline.Entries)
-		}
-		t.runs *= math.Ceil(float64(entryBytes*most) / float64(max(n.room, 1)))
+		t.runs *= n.runs()
 	}
-	if len(t.nodes) == 0 || t.runs < 1 || t.runs > turnsMost || t.runs*entries > listCost*lists {
+	if g := pl.ring(); g != nil { // which counts nothing without
+		n := pl.ringTurns(g)
+		t.nodes, t.runs = []turnNode{n}, n.runs()
+	} else if len(t.nodes) == 0 || t.runs < 1 || t.runs > turnsMost ||
+		t.runs*entries > listCost*lists {
 		return
 	}
 	pl.turns = t
@@ -117,7 +128,7 @@ func (t *turns) from(ctx context.Context, pl *plan, i int, run func() error) err
 	defer func() { of.set = whole }()
 	bounds := whole.bounds()
 	for first := bounds.From; first < bounds.End; {
-		end, err := n.load(ctx, pl.src, Range{first, bounds.End})
+		end, err := n.load(ctx, pl, Range{first, bounds.End})
 		var short *mem.LimitError
 		if errors.As(err, &short) && n.room > roomLeast { // numbers of parallel edges take as much
 			n.room /= 2
@@ -141,7 +152,10 @@ func (t *turns) from(ctx context.Context, pl *plan, i int, run func() error) err
 }
 
 // load reads the lists of the first nodes of a range, and returns where these end.
-func (n *turnNode) load(ctx context.Context, src Source, of Range) (end uint32, err error) {
+func (n *turnNode) load(ctx context.Context, pl *plan, of Range) (end uint32, err error) {
+	if n.ring != nil {
+		return n.loadRing(ctx, pl, of)
+	}
 	end = of.End
 	for i, r := range n.rels {
 		same := slices.IndexFunc(n.rels[:i], func(q *rel) bool {
@@ -151,7 +165,7 @@ func (n *turnNode) load(ctx context.Context, src Source, of Range) (end uint32, 
 			r.turn = n.rels[same].turn
 			continue
 		}
-		if r.turn, err = src.ReadRange(ctx, r.want(), of, n.room); err != nil {
+		if r.turn, err = pl.src.ReadRange(ctx, r.want(), of, n.room); err != nil {
 			return 0, err
 		}
 		end = min(end, r.turn.End)

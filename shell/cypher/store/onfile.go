@@ -180,15 +180,38 @@ func (s *source) readSome(ctx context.Context, d layout.Direction, wanted map[ui
 	only := s.only(wanted)
 	part := make([]layout.NodeID, 0, min(len(nodes), graph.NodeBatch))
 	at := 0
-	take := func(owners []layout.NodeID, l *listfile.Lists) (bool, error) {
+	add := func(owner uint32, l *listfile.Lists, i int) error {
+		for at < len(nodes) && nodes[at] < owner {
+			at++
+		}
+		if at == len(nodes) || nodes[at] != owner {
+			return nil
+		}
+		err := take(into, l, i, only, typed, grow)
+		into.Until(at)
+		return err
+	}
+	if s.dense(nodes) {
+		first, end := layout.NodeID(nodes[0]), layout.NodeID(nodes[len(nodes)-1])+1
+		err := s.g.EachInRange(ctx, d, first, end,
+			func(first layout.NodeID, _ bool, l *listfile.Lists) error {
+				for i := range len(l.Off) - 1 {
+					if err := add(uint32(first)+uint32(i), l, i); err != nil {
+						return err
+					}
+				}
+				return ctx.Err()
+			})
+		if err != nil {
+			return err
+		}
+		return into.Finish(ctx, grow)
+	}
+	each := func(owners []layout.NodeID, l *listfile.Lists) (bool, error) {
 		for i, owner := range owners {
-			for nodes[at] != uint32(owner) {
-				at++
-			}
-			if err := take(into, l, i, only, typed, grow); err != nil {
+			if err := add(uint32(owner), l, i); err != nil {
 				return false, err
 			}
-			into.Until(at)
 		}
 		return true, ctx.Err()
 	}
@@ -197,11 +220,27 @@ func (s *source) readSome(ctx context.Context, d layout.Direction, wanted map[ui
 		for _, v := range nodes[from:min(from+graph.NodeBatch, len(nodes))] {
 			part = append(part, layout.NodeID(v))
 		}
-		if err := s.g.EachList(ctx, d, part, graph.ListEntries, take); err != nil {
+		if err := s.g.EachList(ctx, d, part, graph.ListEntries, each); err != nil {
 			return err
 		}
 	}
 	return into.Finish(ctx, grow)
+}
+
+// The lists of denseLeast nodes or more are read with all between them, if these are at most
+// denseShare times as many.
+const (
+	denseLeast = 512
+	denseShare = 4
+)
+
+// dense reports whether the lists of some nodes are read in large reads, with those of the nodes
+// between them: finding a list takes longer than reading several.
+func (s *source) dense(nodes []uint32) bool {
+	if len(nodes) < denseLeast || !s.meta.Typed() && len(s.meta.EdgeTypes) > 0 {
+		return false
+	}
+	return int(nodes[len(nodes)-1]-nodes[0]) < denseShare*len(nodes)
 }
 
 // only tells by type which entries are wanted; nil if all are.

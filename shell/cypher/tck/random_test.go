@@ -357,6 +357,50 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// TestRings holds the same for cycles of four, which are counted at one of their nodes.
+func TestRings(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, c := range []struct {
+		text  string
+		rings bool
+	}{
+		{"MATCH (a)-[:R]->(b)-[:R]->(c)-[:R]->(d)-[:R]->(a) RETURN count(*)", true},
+		{"MATCH (a)-->(b)-->(c)-->(d)-->(a) RETURN count(*)", true},
+		{"MATCH (a)<-[:R]-(b)<-[:R]-(c)<-[:R]-(d)<-[:R]-(a) RETURN a.i, count(*)", true},
+		{"MATCH (a)-->(b)-->(c {n: 1})-->(d)-->(a) RETURN c.i AS x, count(*), sum(c.f)", true},
+		{"MATCH (a)-->(b), (b)-->(c), (d)<--(c), (d)-->(a) WHERE d.i > 2 RETURN count(*)", true},
+		{"MATCH (a)-[:R]->(b) MATCH (b)<-[:S]-(c) MATCH (c)-->(d) MATCH (d)<-[:R]-(a) " +
+			"RETURN count(*)", true},
+		{"MATCH (a)-[:R]->(b)<-[:S]-(c)-[:T]->(d) MATCH (d)<-[:R]-(a) RETURN count(*)", true},
+		{"MATCH (a)-[:R]->(b)-[:S]->(c)-[:R]->(d)-[:S]->(a) RETURN count(*)", false},
+		{"MATCH (a)--(b)--(c)--(d)--(a) RETURN count(*)", false},
+		{"MATCH (a)-->(b)-->(c)<--(d)<--(a) RETURN count(*)", false},
+		{"MATCH (a)-->(b)-->(c)-->(d)-->(a) WHERE b.i < d.i RETURN count(*)", false},
+		{"MATCH (a)-->(b)-->(c)-->(d)-->(a), (a)-->(e) RETURN count(*)", false},
+		{"MATCH (a)-->(b:A)-->(c)-->(d)-->(a) RETURN count(*)", true},
+		{"MATCH (a)-->(b)-->(c)-->(d)-->(a) RETURN b.i, c.i, count(*)", false},
+	} {
+		for i := range 16 {
+			rings := false
+			g := randomGraph(r, 3+i/3, 8+2*i)
+			want, _, err := answer(g, c.text, plain.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := &engine.Engine{Source: newSource(g, int64(i%2*12)), Tell: func(s []engine.Step) {
+				rings = len(s) == 2
+			}}
+			got, _, err := answer(g, c.text, plain.Options{Engine: e})
+			if a, b := shown(got), shown(want); err != nil || a != b {
+				t.Fatalf("%d: %s: %.300s, %v\n\twant %.300s", i, c.text, a, err, b)
+			}
+			if rings != c.rings && i%2 == 0 {
+				t.Fatalf("%d: %s: counted at a node: %v", i, c.text, rings)
+			}
+		}
+	}
+}
+
 // TestDistances holds the same for shortest paths of which the length is wanted, and for others,
 // which the engine leaves alone.
 func TestDistances(t *testing.T) {

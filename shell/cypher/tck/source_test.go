@@ -98,7 +98,12 @@ func (s *source) Rel(e vector.Edge) value.Rel {
 	panic("no such relationship")
 }
 
-func (s *source) Free() int64                          { return s.reads * 30 }
+func (s *source) Free() int64 {
+	if s.reads == 0 {
+		return 1 << 20
+	}
+	return s.reads * 30
+}
 func (s *source) InMemory([]engine.Want, float64) bool { return s.reads == 0 }
 
 func (s *source) Outline(_ ast.Direction, types []string) *adjacency.Outline {
