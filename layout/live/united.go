@@ -106,7 +106,6 @@ func (u *united) Lists(ctx context.Context, dir layout.Direction,
 		return err
 	}
 	if dir == layout.In { // out-lists have the same edges
-		u.union.removed -= m.removed
 		for _, r := range readers {
 			u.union.removed -= r.removed
 		}
@@ -166,13 +165,12 @@ func mergeKeys(to *entries, a, b *entryStream) {
 
 // baseMerge merges the lists of a base with the entries of levels.
 type baseMerge struct {
-	runs    *stream.ListRuns
-	levels  *entryStream
-	more    bool // levels has another entry
-	union   *union
-	dir     layout.Direction
-	removed uint64 // entries of the base that levels take away
-	taken   listfile.Lists
+	runs   *stream.ListRuns
+	levels *entryStream
+	more   bool // levels has another entry
+	union  *union
+	dir    layout.Direction
+	taken  listfile.Lists
 }
 
 // lists merges lists of the base, the first of which belongs to node first. They are all lists up
@@ -185,7 +183,7 @@ func (m *baseMerge) lists(first layout.NodeID, _ bool, l *listfile.Lists) error 
 		last = last&^absent | uint64(l.Nbrs[l.Off[n]-1])
 	}
 	if len(m.union.last) > 0 {
-		m.removed += m.union.leaveOut(l, func(v layout.NodeID) layout.NodeID { return v }, first,
+		m.union.leaveOut(l, func(v layout.NodeID) layout.NodeID { return v }, first,
 			m.dir, baseLevel)
 	}
 	for i := 0; i < n; {

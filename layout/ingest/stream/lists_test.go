@@ -88,23 +88,23 @@ func TestListRuns(t *testing.T) {
 	}
 }
 
-// addInParts adds lists, some whole and some in two parts.
+// addInParts adds lists, some whole, others in parts: a large one in many.
 func addInParts(t *testing.T, r *rand.Rand, runs *ListRuns, l *listfile.Lists) {
 	t.Helper()
 	n := len(l.Off) - 1
-	for i := 0; i < n; {
-		to := min(n, i+r.IntN(3))
-		runs.AddLists(0, l, i, to)
-		if i = to; i < n && l.Off[i] < l.Off[i+1] {
-			cut := l.Off[i] + r.Uint64N(l.Off[i+1]-l.Off[i])
-			if cut > l.Off[i] {
-				runs.Add(layout.NodeID(i), l, l.Off[i], cut)
-			}
+	for i := 0; i < n; i++ {
+		from, to := l.Off[i], l.Off[i+1]
+		if to-from < 100 && r.IntN(3) > 0 {
+			runs.AddLists(0, l, i, i+1)
+			from = to
+		}
+		for from < to {
+			part := from + 1 + r.Uint64N(min(to-from, listRunEntries/4))
+			runs.Add(layout.NodeID(i), l, from, part)
 			if err := runs.Pass(); err != nil {
 				t.Fatal(err)
 			}
-			runs.Add(layout.NodeID(i), l, cut, l.Off[i+1])
-			i++
+			from = part
 		}
 		if err := runs.Pass(); err != nil {
 			t.Fatal(err)
