@@ -114,7 +114,7 @@ func (s *session) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	rec.InPlace = s.plan.OnDevice.InPlace()
 	rec.Drawn, rec.DrawnAgain = s.draws.Lap()
 	rec.Train = s.in.task.TrainScore(s.cfg.Metric, sums.score())
-	rec.Rate = s.steps.opt.rate()
+	rec.Rate = s.steps.opt.Rate()
 	rec.Unlabeled = uint64(len(s.nodes.train)) - sums.Rows
 	begun := time.Now()
 	if s.Evaluates(epoch) {

@@ -11,6 +11,7 @@ import (
 	"gdb/sample"
 	"gdb/train/embedding"
 	"gdb/train/model"
+	"gdb/train/optimize"
 	"gdb/train/plan"
 	"gdb/train/setting"
 )
@@ -83,7 +84,7 @@ func learnedVectors(c *Config, m *kv.Meta, training bool) *embedding.Config {
 		return nil
 	}
 	return &embedding.Config{Nodes: m.Nodes, Dim: c.NodeEmbedding, Features: setting.FeatureDim(m),
-		Training: training, State: stateNames(c.Optimizer), Threads: c.Threads,
+		Training: training, State: optimize.StateNames(c.Optimizer), Threads: c.Threads,
 		Repeats: c.Timed()}
 }
 

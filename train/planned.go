@@ -12,6 +12,7 @@ import (
 	"gdb/train/devicesample"
 	"gdb/train/exact"
 	"gdb/train/model"
+	"gdb/train/optimize"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/runs"
@@ -129,7 +130,7 @@ func (p *planned) openModel(s *shape) (err error) {
 	}
 	p.loop.CloseLater(p.steps)
 	// The best weights, and the copies of a checkpoint.
-	copies := (3 + int64(len(stateNames(p.cfg.Optimizer)))) * 4 *
+	copies := (3 + int64(len(optimize.StateNames(p.cfg.Optimizer)))) * 4 *
 		int64(p.steps.model.Params().Total)
 	return p.in.Budget.Reserve("checkpoint", copies)
 }
@@ -215,7 +216,7 @@ func (d *data) deviceFacts(shapes []*shape) (f plan.DeviceFacts, err error) {
 		f.RowBytes = (f.RowBytes + devicecache.MoreSent(f.RowBytes)) * 9 / 8
 	}
 	f.Model = (2 +
-		int64(len(stateNames(c.Optimizer)))) * 4 * int64(model.Of(c).Spec(s.dims).Params())
+		int64(len(optimize.StateNames(c.Optimizer)))) * 4 * int64(model.Of(c).Spec(s.dims).Params())
 	if c.EvalMode != setting.EvalSampled && !d.alone {
 		f.Eval = exact.Bytes + exact.HeapBytes
 	}

@@ -31,6 +31,8 @@ type PredictConfig struct {
 	NewSince string
 	// Probabilities asks for the probability of each class in addition.
 	Probabilities bool
+	// Calibrated has them be by the temperature that Calibrate fitted.
+	Calibrated bool
 	// Out is the file to write, in the format of its extension: see export.Table. Its columns are
 	// id, or src and dst of a run of edges, prediction and, with Probabilities, p:LABEL for each
 	// class.
@@ -44,7 +46,8 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	if err := export.CheckPath("predictions", c.Out); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	o := opening{run: c.Run, split: c.Split, limits: c.Limits, withIDs: true, labeledType: true}
+	o := opening{calibrated: c.Calibrated, run: c.Run,
+		split: c.Split, limits: c.Limits, withIDs: true, labeledType: true}
 	if c.NewSince != "" {
 		if o.nodes, err = newNodes(ctx, store, c.NewSince); err != nil {
 			return fmt.Errorf("train: predict what is new since %s: %w", c.NewSince, err)
@@ -55,6 +58,9 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.checkCalibrated(c.Calibrated); err != nil {
+		return err
+	}
 	p, err := t.in.task.Predictions(c.Probabilities, filepath.Ext(c.Out) == ".npy")
 	if err != nil {
 		return fmt.Errorf("train: predict: %w", err)

@@ -88,7 +88,7 @@ func (r *replicas) begin() {
 // setRate sets the factor of the schedule.
 func (r *replicas) setRate(factor float64) {
 	for _, s := range r.all {
-		s.opt.factor = factor
+		s.opt.Factor = factor
 	}
 }
 
@@ -289,16 +289,16 @@ func (r *replicas) goOn(steps int, arrays []array) error {
 	if err == nil {
 		err = r.write(w, func(s *stepper) backend.Tensor { return s.model.Params().W })
 	}
-	for i, name := range first.opt.stateNames {
+	for i, name := range first.opt.StateNames {
 		if err != nil {
 			return err
 		}
 		if w, err = runs.FindArray(arrays, name, first.model.Params().Total); err == nil {
-			err = r.write(w, func(s *stepper) backend.Tensor { return s.opt.state[i] })
+			err = r.write(w, func(s *stepper) backend.Tensor { return s.opt.State[i] })
 		}
 	}
 	for _, s := range r.all {
-		s.opt.steps = steps
+		s.opt.Steps = steps
 	}
 	return err
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/compute/backend"
-	"gdb/compute/program"
 	"gdb/layout"
 	"gdb/train/run"
 	"gdb/train/runs"
@@ -89,35 +87,6 @@ func TestNoScheduleChangesNothing(t *testing.T) {
 	for i, s := range states[1:] {
 		if !bytes.Equal(s, states[0]) {
 			t.Errorf("settings %d: other weights", i+1)
-		}
-	}
-}
-
-// TestClippedStep: a step of plain descent is as long as the norm allows.
-func TestClippedStep(t *testing.T) {
-	be, err := backend.OpenCPU(backend.Options{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer be.Close()
-	p := program.Params{Total: 3}
-	for _, to := range []*backend.Tensor{&p.W, &p.G} {
-		if *to, err = be.Params("values", 3); err != nil {
-			t.Fatal(err)
-		}
-	}
-	o, err := newOptimizer(be, &Config{Learning: setting.Learning{Optimizer: "sgd", LR: 1},
-		NodeLearning: setting.NodeLearning{Clip: 2}}, &p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	be.Write(p.G, []float32{3, 0, -4})
-	o.step(&p, nil)
-	w := make([]float32, 3)
-	be.Read(w, p.W)
-	for i, want := range []float64{-1.2, 0, 1.6} {
-		if math.Abs(float64(w[i])-want) > 1e-6 {
-			t.Errorf("weights %v: %d, want %v", w, i, want)
 		}
 	}
 }

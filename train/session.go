@@ -145,14 +145,14 @@ func (s *session) WriteRun() error {
 
 // WriteState writes the state of a checkpoint.
 func (s *session) WriteState() error {
-	state := s.steps.opt.state
-	s.pos.Steps = s.steps.opt.steps
+	state := s.steps.opt.State
+	s.pos.Steps = s.steps.opt.Steps
 	weights, err := s.steps.weights()
 	if err != nil {
 		return err
 	}
 	arrays := []array{{Name: "weights", Values: weights}}
-	for i, name := range s.steps.opt.stateNames {
+	for i, name := range s.steps.opt.StateNames {
 		values := make([]float32, len(weights))
 		s.steps.be.Read(values, state[i])
 		arrays = append(arrays, array{Name: name, Values: values})

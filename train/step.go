@@ -16,6 +16,7 @@ import (
 	"gdb/train/embedding"
 	"gdb/train/history"
 	"gdb/train/model"
+	"gdb/train/optimize"
 	"gdb/train/probe"
 	"gdb/train/setting"
 	"gdb/train/task"
@@ -73,7 +74,7 @@ const growth = 20
 // outside the heap; the best weights and the copies for a checkpoint are on it.
 func (s *shape) modelBytes() int64 {
 	params := 4 * int64(model.Of(s.cfg).Spec(s.dims).Params())
-	states := int64(len(stateNames(s.cfg.Optimizer)))
+	states := int64(len(optimize.StateNames(s.cfg.Optimizer)))
 	weights := int64(0)
 	if s.cfg.ClassWeights == setting.WeightsBalanced {
 		weights = mem.ArenaBytes(4 * int64(s.task.Outputs()))
@@ -127,7 +128,7 @@ func (s *shape) arenaBytes(cost *model.StepCost) int64 {
 type stepper struct {
 	*shape
 	network
-	opt     *optimizer
+	opt     *optimize.Optimizer
 	read    []backend.Loss
 	history *history.History // of hidden states; nil for none
 }
@@ -147,7 +148,7 @@ func (s *stepper) open() (err error) {
 	if s.model, err = model.New(s.be, model.Of(s.cfg).Spec(s.dims), true, s.budget); err != nil {
 		return err
 	}
-	if s.opt, err = newOptimizer(s.be, s.cfg, s.model.Params()); err != nil {
+	if s.opt, err = optimize.New(s.be, s.cfg, s.model.Params()); err != nil {
 		return err
 	}
 	if s.learned != nil {
@@ -261,7 +262,7 @@ func (s *stepper) refresh(b *sample.Batch) error {
 
 // update takes the optimizer's step with the gradients that were computed.
 func (s *stepper) update() error {
-	s.opt.step(s.model.Params(), s.vectors)
+	s.opt.Step(s.model.Params(), s.vectors)
 	return s.be.Err()
 }
 

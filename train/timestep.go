@@ -87,12 +87,12 @@ func (s *stepper) TimeStep(ctx context.Context, d *sample.Dense, inPlace bool) (
 
 // untrained has steps be taken of which none leads to another, from initial weights.
 func (s *stepper) untrained(steps func() error) error {
-	rate := s.opt.base
+	rate := s.opt.Base
 	s.begin()
-	s.opt.base = 0
+	s.opt.Base = 0
 	err := steps()
-	s.opt.base = rate
-	s.opt.reset()
+	s.opt.Base = rate
+	s.opt.Reset()
 	if s.vectors != nil {
 		s.vectors.Reset()
 		err = errors.Join(err, s.vectors.Trim())

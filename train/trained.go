@@ -73,6 +73,8 @@ type opening struct {
 	explains, whole bool
 	// light leaves the graph and the features on disk.
 	light bool
+	// calibrated has probabilities be by the run's temperature, if it has one.
+	calibrated bool
 }
 
 // openTrained opens a run of a store.
@@ -168,7 +170,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.openModel(spec); err != nil {
 		return err
 	}
-	if err := t.compareSplits(ctx); err != nil {
+	if err := errors.Join(t.compareSplits(ctx), t.useTemperature(o.calibrated)); err != nil {
 		return err
 	}
 	if o.withIDs {
@@ -361,7 +363,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		c.Split = "test"
 	}
 	t, err := openTrained(ctx, store, dev, opening{run: c.Run, split: c.Split, mode: c.Mode,
-		limits: c.Limits})
+		limits: c.Limits, calibrated: true})
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func checkVectorGradients(t *testing.T, tr *stepper, b *sample.Batch) {
 	after := slices.Clone(rows)
 	copy(rows, before)
 	tr.be.Write(tr.model.Params().W, weights)
-	tr.opt.base = 0
+	tr.opt.Base = 0
 	dim, in, wrong, size := tr.vectors.Dim(), map[int]bool{}, 0, 0.0
 	for _, v := range b.Dense.NodeIDs {
 		in[int(v)] = true

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/linkcmd"
 	"gdb/internal/message"
 	"gdb/kv"
+	"gdb/layout"
 	"gdb/train"
 	"gdb/train/export"
 	"gdb/train/report"
@@ -44,18 +47,14 @@ func edgeSplits(m *kv.Meta) (names []string) {
 func (a *app) evalCommand() *cobra.Command {
 	var c train.EvalConfig
 	var applied cli.AppliedFlags
-	var asJSON bool
+	var asJSON, calibrate bool
 	candidates := 0
 	cmd := &cobra.Command{
 		Use: "eval STORE [--run NAME]", Short: "Evaluate a run on a split, exactly",
 		Args: cli.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			for name, value := range map[string]string{"metric": c.Metric, "eval-mode": c.Mode,
-				"precision": applied.Precision()} {
-				if known := setting.Choices(name); value != "" && !slices.Contains(known, value) {
-					return cli.Usage(fmt.Errorf("eval: --%s %q: want %s", name, value,
-						message.OneOf(known)))
-				}
+			if err := checkEval(&c, &applied); err != nil {
+				return err
 			}
 			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
 			if err != nil {
@@ -84,14 +83,12 @@ func (a *app) evalCommand() *cobra.Command {
 				return err
 			}
 			c.Split = a.splitOf(cmd, c.Split, nodeSplits(st.Meta()))
-			res, err := train.Evaluate(cmd.Context(), st, dev, c)
-			if err != nil {
-				return err
+			if calibrate {
+				if err := a.calibrate(cmd.Context(), st, dev, c); err != nil {
+					return err
+				}
 			}
-			if asJSON {
-				return a.PrintJSON(res)
-			}
-			return report.Text(a.Out, res)
+			return a.evaluate(cmd.Context(), st, dev, c, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -104,10 +101,58 @@ func (a *app) evalCommand() *cobra.Command {
 	applied.Bind(f, setting.Eval)
 	f.IntVar(&candidates, "candidates", 0,
 		cli.HelpOf("candidates"))
+	f.BoolVar(&calibrate, "calibrate", false, "fit a temperature on val that makes "+
+		"probabilities as high as they are right, and keep it in the run")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	cli.OnlyFor(f, setting.OfNodes, "eval-mode", "mode", "metric")
+	cli.OnlyFor(f, setting.OfNodes, "eval-mode", "mode", "metric", "calibrate")
 	cli.OnlyFor(f, setting.OfLinks, "candidates")
 	return cmd
+}
+
+// checkEval checks the words of flags of gdb eval.
+func checkEval(c *train.EvalConfig, applied *cli.AppliedFlags) error {
+	for name, value := range map[string]string{"metric": c.Metric, "eval-mode": c.Mode,
+		"precision": applied.Precision()} {
+		if known := setting.Choices(name); value != "" && !slices.Contains(known, value) {
+			return cli.Usage(fmt.Errorf("eval: --%s %q: want %s", name, value,
+				message.OneOf(known)))
+		}
+	}
+	return nil
+}
+
+// calibrate fits the temperature of a run, and says what it is.
+func (a *app) calibrate(ctx context.Context, st *layout.Store, dev blockdev.Device,
+	c train.EvalConfig) error {
+	r, err := train.Calibrate(ctx, st, dev, c)
+	if err != nil {
+		return err
+	}
+	a.Note(fmt.Sprintf("temperature %.4f, fitted on val: its loss is %s, and was %s; kept in "+
+		"run %s", r.Temperature, runs.Figure(r.LossAfter, 4), runs.Figure(r.LossBefore, 4), c.Run))
+	return nil
+}
+
+// evaluate evaluates a run that predicts nodes, and prints the result.
+func (a *app) evaluate(ctx context.Context, st *layout.Store, dev blockdev.Device,
+	c train.EvalConfig, asJSON bool) error {
+	res, err := train.Evaluate(ctx, st, dev, c)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.PrintJSON(res)
+	}
+	return report.Text(a.Out, res)
+}
+
+// saysWhere says where predictions are.
+func (a *app) saysWhere(out string) error {
+	if a.Quiet {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.Out, "predictions are in %s\n", out)
+	return err
 }
 
 // checkPredict checks the flags of gdb predict before anything is opened.
@@ -115,6 +160,10 @@ func checkPredict(cmd *cobra.Command, c *train.PredictConfig, out string) error 
 	if c.NewSince != "" && c.Split != "" {
 		return cli.Usage(errors.New("predict: --new-since and --split both say which nodes: " +
 			"give one of them"))
+	}
+	if c.Calibrated && !c.Probabilities {
+		return cli.Usage(errors.New("predict: --calibrated changes nothing but probabilities: " +
+			"give --probabilities too"))
 	}
 	asks := cli.Asks(cmd.Flags(), setting.OfLinks) != ""
 	if out == "" && !asks {
@@ -176,11 +225,7 @@ func (a *app) predictCommand() *cobra.Command {
 			if err := train.Predict(cmd.Context(), st, dev, c); err != nil {
 				return err
 			}
-			if a.Quiet {
-				return nil
-			}
-			_, err = fmt.Fprintf(a.Out, "predictions are in %s\n", out)
-			return err
+			return a.saysWhere(out)
 		},
 	}
 	f := cmd.Flags()
@@ -190,9 +235,12 @@ func (a *app) predictCommand() *cobra.Command {
 		"number, day or name as for --at, in the store as it is now")
 	applied.Bind(f, setting.Predict)
 	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
+	f.BoolVar(&c.Calibrated, "calibrated", false, "with --probabilities: by the temperature "+
+		"that gdb eval --calibrate kept in the run")
 	f.StringVar(&out, "out", "", "file to write")
 	f.BoolVar(&force, "force", false, "overwrite the file")
-	cli.OnlyFor(f, setting.OfNodes, "split", "new-since", "probabilities")
+	cli.OnlyFor(f, setting.OfNodes, "split", "new-since", "probabilities",
+		"calibrated")
 	links.Bind(f)
 	return cmd
 }

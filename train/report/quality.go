@@ -36,6 +36,16 @@ func reliabilityChart(c *task.Curves) template.HTML {
 		XLabel: "probability that is predicted", YLabel: "share that is right", Fractions: true,
 		All: []chart.Curve{s, {Name: "as right as predicted", X: []float64{0, 1},
 			Y: []float64{0, 1}}}}
+	if c.Calibrated != nil {
+		s := chart.Curve{Name: fmt.Sprintf("by the temperature %.3f (error %.3f)",
+			c.Calibrated.Temperature, c.Calibrated.ECE)}
+		for _, part := range c.Calibrated.Reliability {
+			if part.Count > 0 {
+				s.X, s.Y = append(s.X, part.Probability), append(s.Y, part.Right)
+			}
+		}
+		p.All = append(p.All, s)
+	}
 	return template.HTML(p.SVG())
 }
 

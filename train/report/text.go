@@ -31,6 +31,10 @@ func Text(w io.Writer, r *train.EvalResult) error {
 	if r.ClassMetrics != nil {
 		fmt.Fprintf(&b, "accuracy %.4f, micro-F1 %.4f, macro-F1 %.4f\n", r.Accuracy, r.MicroF1,
 			r.MacroF1)
+		if c := r.Curves; c != nil && c.Calibrated != nil {
+			fmt.Fprintf(&b, "expected calibration error %.4f, %.4f by the temperature %.4f\n",
+				c.ECE, c.Calibrated.ECE, c.Calibrated.Temperature)
+		}
 		classText(&b, r)
 	}
 	_, err := io.WriteString(w, b.String())

@@ -379,6 +379,12 @@ func (r Dir) read(name string, limit int64) ([]byte, error) {
 	return b, r.readError(name, err)
 }
 
+// WriteSmall writes a small file that another package keeps in the run, and ReadSmall reads it.
+func (r Dir) WriteSmall(name string, b []byte) error { return r.replace(name, b) }
+
+// ReadSmall reads a file that WriteSmall wrote, of at most limit bytes.
+func (r Dir) ReadSmall(name string, limit int64) ([]byte, error) { return r.read(name, limit) }
+
 // readError returns the error for a file of the run that cannot be read.
 func (r Dir) readError(name string, err error) error {
 	switch {

@@ -28,6 +28,9 @@ type Classes struct {
 	// Thresholds holds, with Multi, the logit above which each label is predicted; nil is 0 for
 	// all, a probability of one half. Of two classes it holds the log-odds above which each is.
 	Thresholds []float32
+	// Temperature divides logits before they become probabilities; 0 is 1. Predictions do not
+	// depend on it.
+	Temperature float64
 }
 
 // thresholdAt returns the threshold of a label.
@@ -232,19 +235,28 @@ func (c *Classes) label(logits []float32) string {
 
 // probabilities writes the softmax of the logits to out, or with Multi their sigmoids.
 func (c *Classes) probabilities(out, logits []float32) {
+	scale := c.inverse()
 	if c.Multi {
 		for k, v := range logits {
-			out[k] = float32(1 / (1 + math.Exp(-float64(v))))
+			out[k] = float32(1 / (1 + math.Exp(-scale*float64(v))))
 		}
 		return
 	}
 	top, sum := float64(logits[argmax(logits)]), 0.0
 	for _, v := range logits {
-		sum += math.Exp(float64(v) - top)
+		sum += math.Exp(scale * (float64(v) - top))
 	}
 	for k, v := range logits {
-		out[k] = float32(math.Exp(float64(v)-top) / sum)
+		out[k] = float32(math.Exp(scale*(float64(v)-top)) / sum)
 	}
+}
+
+// inverse returns what logits are multiplied by before they become probabilities.
+func (c *Classes) inverse() float64 {
+	if c.Temperature == 0 {
+		return 1
+	}
+	return 1 / c.Temperature
 }
 
 // argmax returns the index of the largest value, the first of equal ones.

@@ -22,6 +22,15 @@ type Curves struct {
 	Reliability []Reliability `json:"reliability"`
 	// ECE is the expected calibration error: the mean difference of probability and share right.
 	ECE float64 `json:"ece"`
+	// Calibrated is the same of the probabilities by the run's temperature; nil if it has none.
+	Calibrated *Calibrated `json:"calibrated,omitempty"`
+}
+
+// Calibrated says how far probabilities by a temperature can be believed.
+type Calibrated struct {
+	Temperature float64       `json:"temperature"`
+	Reliability []Reliability `json:"reliability"`
+	ECE         float64       `json:"ece"`
 }
 
 // Reliability is what came of the predictions whose probabilities are close to each other.
@@ -49,11 +58,19 @@ const (
 type curveTally struct {
 	classes  int
 	of, not  []uint64 // (classes, oddsBins): nodes of the class, and others
-	parts    [reliabilityParts]Reliability
-	sums     [reliabilityParts]uint64 // of probabilities, in units of 1/sumUnit
-	rights   [reliabilityParts]uint64
 	odds     []float64
 	twoClass bool
+	plain    reliabilityTally
+	// scaled counts the probabilities of task by its temperature, if it has one.
+	task   *Classes
+	scaled reliabilityTally
+	out    []float32
+}
+
+// reliabilityTally counts predictions by their probability.
+type reliabilityTally struct {
+	counts, rights [reliabilityParts]uint64
+	sums           [reliabilityParts]uint64 // of probabilities, in units of 1/sumUnit
 }
 
 // CurveBytes returns the memory that curves of a number of classes take.
@@ -70,7 +87,7 @@ func (t *ClassTally) WillDraw() {
 	if n > CurveClassesMost {
 		return
 	}
-	t.curves = &curveTally{classes: n, of: make([]uint64, n*oddsBins),
+	t.curves = &curveTally{task: t.task, classes: n, of: make([]uint64, n*oddsBins),
 		not: make([]uint64, n*oddsBins), odds: make([]float64, n),
 		twoClass: n == 2 && !t.task.Multi}
 }
@@ -91,13 +108,38 @@ func (c *curveTally) count(class int, odds float64, is bool) {
 }
 
 // predict counts a prediction by its probability.
-func (c *curveTally) predict(probability float64, right bool) {
+func (r *reliabilityTally) predict(probability float64, right bool) {
 	part := min(int(probability*reliabilityParts), reliabilityParts-1)
-	c.parts[part].Count++
-	c.sums[part] += uint64(probability * sumUnit)
+	r.counts[part]++
+	r.sums[part] += uint64(probability * sumUnit)
 	if right {
-		c.rights[part]++
+		r.rights[part]++
 	}
+}
+
+// result returns the parts, and the expected calibration error.
+func (r *reliabilityTally) result() (parts []Reliability, ece float64) {
+	all := 0.0
+	for i, count := range r.counts {
+		part := Reliability{Count: count}
+		if n := float64(count); n > 0 {
+			part.Probability, part.Right = float64(r.sums[i])/sumUnit/n, float64(r.rights[i])/n
+			ece += n * math.Abs(part.Probability-part.Right)
+			all += n
+		}
+		parts = append(parts, part)
+	}
+	return parts, ece / all
+}
+
+// calibrated returns the probabilities of outputs by the temperature; nil if there is none.
+func (c *curveTally) calibrated(logits []float32) []float32 {
+	if c.task.Temperature == 0 {
+		return nil
+	}
+	c.out = mem.Resized(c.out, len(logits))
+	c.task.probabilities(c.out, logits)
+	return c.out
 }
 
 // class counts a node with one class.
@@ -111,22 +153,29 @@ func (c *curveTally) class(logits []float32, label int32) {
 	for k, v := range c.odds {
 		c.count(k, v/(sum-v), int32(k) == label) // what cancels is past the last bin
 	}
+	which := top
 	if c.twoClass {
-		c.predict(c.odds[1]/sum, label == 1)
-		return
+		which = 1
 	}
-	c.predict(1/sum, label == top)
+	c.plain.predict(c.odds[which]/sum, label == which)
+	if p := c.calibrated(logits); p != nil {
+		c.scaled.predict(float64(p[which]), label == which)
+	}
 }
 
 // multi counts a node with several labels; a label that is unknown has NaN.
 func (c *curveTally) multi(logits, truth []float32) {
+	scaled := c.calibrated(logits)
 	for k, v := range logits {
 		if truth[k] != truth[k] {
 			continue
 		}
 		odds := math.Exp(float64(v))
 		c.count(k, odds, truth[k] > 0)
-		c.predict(1/(1+math.Exp(-float64(v))), truth[k] > 0)
+		c.plain.predict(1/(1+math.Exp(-float64(v))), truth[k] > 0)
+		if scaled != nil {
+			c.scaled.predict(float64(scaled[k]), truth[k] > 0)
+		}
 	}
 }
 
@@ -150,16 +199,11 @@ func (c *curveTally) result(names []string) *Curves {
 		out.Precision[i] /= counted
 	}
 	out.AveragePrecision /= counted
-	all := 0.0
-	for i, part := range c.parts {
-		if n := float64(part.Count); n > 0 {
-			part.Probability, part.Right = float64(c.sums[i])/sumUnit/n, float64(c.rights[i])/n
-			out.ECE += n * math.Abs(part.Probability-part.Right)
-			all += n
-		}
-		out.Reliability = append(out.Reliability, part)
+	out.Reliability, out.ECE = c.plain.result()
+	if c.task.Temperature > 0 {
+		out.Calibrated = &Calibrated{Temperature: c.task.Temperature}
+		out.Calibrated.Reliability, out.Calibrated.ECE = c.scaled.result()
 	}
-	out.ECE /= all
 	return out
 }
 

@@ -1,4 +1,4 @@
-package train
+package optimize
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func compareOptimizer(t *testing.T, kind string, decay float64) {
 			t.Fatal(err)
 		}
 	}
-	o, err := newOptimizer(be, &Config{Learning: setting.Learning{Optimizer: kind, LR: rate},
+	o, err := New(be, &setting.Node{Learning: setting.Learning{Optimizer: kind, LR: rate},
 		NodeLearning: setting.NodeLearning{WeightDecay: decay}}, &p)
 	if err != nil {
 		t.Fatal(err)
@@ -86,13 +86,42 @@ func compareOptimizer(t *testing.T, kind string, decay float64) {
 			want[i].step(float64(g[i]))
 		}
 		be.Write(p.G, g)
-		o.step(&p, nil)
+		o.Step(&p, nil)
 		be.Read(w, p.W)
 		for i := range w {
 			// A step rounds a weight of about 1 by 6e-8.
 			if diff := math.Abs(float64(w[i]) - want[i].w); !(diff <= 1e-7*float64(step+2)) {
 				t.Fatalf("step %d, parameter %d: %g, want %g", step+1, i, w[i], want[i].w)
 			}
+		}
+	}
+}
+
+// TestClippedStep: a step of plain descent is as long as the norm allows.
+func TestClippedStep(t *testing.T) {
+	be, err := backend.OpenCPU(backend.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer be.Close()
+	p := program.Params{Total: 3}
+	for _, to := range []*backend.Tensor{&p.W, &p.G} {
+		if *to, err = be.Params("values", 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := New(be, &setting.Node{Learning: setting.Learning{Optimizer: "sgd", LR: 1},
+		NodeLearning: setting.NodeLearning{Clip: 2}}, &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	be.Write(p.G, []float32{3, 0, -4})
+	o.Step(&p, nil)
+	w := make([]float32, 3)
+	be.Read(w, p.W)
+	for i, want := range []float64{-1.2, 0, 1.6} {
+		if math.Abs(float64(w[i])-want) > 1e-6 {
+			t.Errorf("weights %v: %d, want %v", w, i, want)
 		}
 	}
 }
