@@ -1,5 +1,7 @@
 package kv
 
+import "slices"
+
 // EdgeTable describes the table of the edges of a relation. Its rows are in the order of in-lists:
 // entry k of the list of a node has the row that Starts has for the node, plus k.
 type EdgeTable struct {
@@ -45,4 +47,27 @@ func (m *Meta) EdgeColumns(relation int) []TableColumn {
 		return nil
 	}
 	return t.Columns
+}
+
+// IsEdgeColumn reports whether a file is of a table of edges.
+func (m *Meta) IsEdgeColumn(path string) bool {
+	for i := range m.EdgeTables {
+		t := &m.EdgeTables[i]
+		if slices.Contains(t.Paths(), path) {
+			return true
+		}
+	}
+	return false
+}
+
+// Paths returns the files of the table.
+func (t *EdgeTable) Paths() []string {
+	paths := []string{t.Starts.Path}
+	for _, c := range t.Columns {
+		paths = append(paths, c.Path)
+	}
+	if t.Reverse != nil {
+		paths = append(paths, t.Reverse.Rows.Path)
+	}
+	return paths
 }

@@ -153,7 +153,7 @@ func (m *Meta) checkTypes() error {
 func (m *Meta) checkEdgeTables() error {
 	for i := range m.EdgeTables {
 		t := &m.EdgeTables[i]
-		nodes, rows := m.Nodes, m.Edges
+		nodes, rows := m.Nodes, uint64(max(0, m.inBase()))
 		if m.Typed() && t.Relation >= 0 && t.Relation < len(m.Relations) {
 			nodes = m.NodeTypes[m.Relations[t.Relation].Dst].Nodes
 			if counts := m.Stats.TypeCounts; t.Relation < len(counts) {
@@ -162,6 +162,9 @@ func (m *Meta) checkEdgeTables() error {
 		} else if t.Relation != 0 || m.Typed() {
 			return fmt.Errorf("a table of edges of relation %d, of %d", t.Relation,
 				len(m.Relations))
+		}
+		if m.Typed() && len(m.Levels) > 0 { // which the counts of types count too
+			rows = min(t.Rows, rows)
 		}
 		if t.Rows != rows || t.Starts.Rows != nodes || m.EdgeTable(t.Relation) != t {
 			return fmt.Errorf("the table of relation %d has %d rows for %d edges, and starts of "+

@@ -132,3 +132,12 @@ func (s *Store) errLevels(what string) error {
 	return fmt.Errorf("layout: %s: %w: %s its %d levels; %s compact %s merges them", s.dir,
 		ErrLevels, what, len(s.levels), message.Program, s.dir)
 }
+
+// OfColumns returns the store that has a column at a path: the base for columns of nodes, of which
+// no level has any. Columns of edges are in base and levels, and are not read of the base alone.
+func (s *Store) OfColumns(path string) *Store {
+	if len(s.levels) == 0 || s.meta.IsEdgeColumn(path) || s.meta.Nodes != s.Base().meta.Nodes {
+		return s
+	}
+	return s.Base()
+}

@@ -33,12 +33,14 @@ features, labels and splits. Those of nodes that it has replace what they had.
 Files are read as gdb ingest reads them, and the store is as it was ingested,
 directed or not, with or without duplicates. What is added is durable when the
 command ends, and is read beside what was there; gdb compact writes both anew as
-one. See docs/live.md for what is not read so.
+one. See docs/live.md for what is not read so. A store with types of nodes takes
+edges of its relations, among nodes that it has: --edges SRC:REL:DST=FILE.
 
 --delete-edges and --delete-nodes delete what files name instead: edges by their
 ends and, if the file has them, type and time, all that are parallel too; nodes
 with all their edges. What a file names and the store lacks is counted.`,
 		Example: `  gdb append shop.gdb --edges today.csv --nodes new.csv --label-col kind
+  gdb append typed.gdb --edges user:buys:item=today.csv
   gdb append shop.gdb --nodes changed.csv --label-col kind
   gdb append shop.gdb --delete-edges returned.csv --delete-nodes closed.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,7 +21,7 @@ var largeRooms = map[string]int{
 	"cmd/gdb":              5300, // the commands: one table of flags in, one call out
 	"layout/ingest":        5550, // one pipeline from a source, sorted or not, to a store or a level of one
 	"layout/ingest/source": 6600, // what can be ingested: one contract, a file a format
-	"layout/topology":      5550, // lists of any nodes and levels: a contract, ways to hold and merge them
+	"layout/topology":      5700, // lists of any nodes and levels: a contract, ways to hold and merge them
 	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
 	"train":                6700, // the loop of a run, what it reports, what it predicts, and why
 	"compute/kernel":       4860, // the CPU's kernels, one table, of two kinds of processor
@@ -86,10 +86,10 @@ var rooms = map[string][]string{
 		"layout/listfile/gen",
 		"layout/rowfile",
 		"layout/columnfile",
-		"layout/edgetable",
 		"layout/listfile",
 		"layout/neighborcache",
 		"layout/topology",
+		"layout/edgetable",
 		"layout/edgefile",
 		"layout/ingest/extsort",
 		"layout/partition",
@@ -114,6 +114,7 @@ var rooms = map[string][]string{
 		"layout/ingest/keys",
 		"layout/ingest",
 		"layout/parts",
+		"layout/typedlevel",
 		"layout/live",
 	},
 	"sample": {

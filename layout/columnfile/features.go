@@ -50,7 +50,7 @@ func NewFeatures(s *layout.Store, dev blockdev.Device, budget *mem.Budget) *Feat
 
 // Open opens a column as Open does, of which several that are read together share the features.
 func (f *Features) Open(ctx context.Context, m kv.TableColumn) (*Reader, error) {
-	r, err := openFrom(ctx, f.store, f.dev, m.Path, f.budget, f)
+	r, err := openFrom(ctx, f.store.OfColumns(m.Path), f.dev, m.Path, f.budget, f)
 	return r.described(m, err)
 }
 

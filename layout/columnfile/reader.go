@@ -54,7 +54,7 @@ const (
 // Open opens a column that the catalog describes. The caller calls Close.
 func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, m kv.TableColumn,
 	budget *mem.Budget) (*Reader, error) {
-	r, err := OpenPath(ctx, s, dev, m.Path, budget)
+	r, err := OpenPath(ctx, s.OfColumns(m.Path), dev, m.Path, budget)
 	return r.described(m, err)
 }
 

@@ -26,6 +26,7 @@ type Table struct {
 	back   *columnfile.Reader // rows of a reverse relation
 	// columns are parallel to of.Columns.
 	columns []*columnfile.Reader
+	levels  *levels // of a store with levels, which has the readers then; else nil
 }
 
 // Open opens the table of a relation, 0 in a store that is not typed. The caller calls Close.
@@ -35,6 +36,9 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, relation in
 	t := &Table{meta: m.EdgeTable(relation)}
 	if t.meta == nil {
 		return nil, fmt.Errorf("layout: edges of relation %d have no table of columns", relation)
+	}
+	if len(s.Levels()) > 0 {
+		return openLevels(ctx, s, dev, relation, budget)
 	}
 	if t.of = t.meta; t.meta.Reverse != nil {
 		t.of = m.EdgeTable(t.meta.Reverse.Of)
@@ -76,6 +80,9 @@ type Entry struct {
 // the nodes, once each, and for a reverse relation those that have the rows; it takes 40 bytes an
 // entry.
 func (t *Table) Rows(ctx context.Context, entries []Entry, rows []uint64) ([]uint64, error) {
+	if t.levels != nil {
+		return t.levels.rows(ctx, entries, rows)
+	}
 	var v columnfile.Values
 	nodes := make([]uint64, 0, 2*len(entries))
 	for _, e := range entries {
@@ -124,17 +131,31 @@ func (t *Table) forward(ctx context.Context, rows []uint64, v *columnfile.Values
 // columnfile.Reader.Gather.
 func (t *Table) Gather(ctx context.Context, rows []uint64, column int,
 	out *columnfile.Values) error {
+	if t.levels != nil {
+		return t.levels.gather(ctx, rows, column, out)
+	}
 	return t.columns[column].Gather(ctx, rows, out)
 }
 
+// IsMerged reports whether the store has levels: rows are in the order of base and levels then, and
+// not in that of the in-lists, and are found by Rows alone.
+func (t *Table) IsMerged() bool { return t.levels != nil }
+
 // Scan calls fn with n values of a column from row first on, in order: see columnfile.Reader.Scan.
+// Tables that are merged have no such order.
 func (t *Table) Scan(ctx context.Context, first, n uint64, column int,
 	fn func(at uint64, v *columnfile.Values) error) error {
+	if t.levels != nil {
+		return errors.New("layout: rows of base and levels are not in the order of lists")
+	}
 	return t.columns[column].Scan(ctx, first, n, nil, fn)
 }
 
 // Close closes the columns. No other call may be under way.
 func (t *Table) Close() error {
+	if t.levels != nil {
+		return t.levels.close()
+	}
 	var errs []error
 	for _, r := range append(slices.Clone(t.columns), t.starts, t.back) {
 		if r != nil {

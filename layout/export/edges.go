@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gdb/internal/tables"
 	"gdb/kv"
@@ -28,7 +27,8 @@ type edgeFile struct {
 	types    bool             // a column has the type of each edge
 	weights  bool
 	times    bool
-	row      uint64 // of the next edge
+	row      uint64          // of the next edge
+	last     edgetable.Entry // the edge before it, where tables of levels are merged
 	// The rest is about the edges that wait.
 	edges  []listfile.Edge
 	to     []kv.NodeID
@@ -164,11 +164,9 @@ func (e *exporter) openEdges(ctx context.Context, relation int, has attribute) (
 		types: !e.meta.Typed() && len(e.meta.EdgeTypes) > 0}
 	s, path := schema.Edges{}, "edges.parquet"
 	if e.meta.Typed() {
-		r, name := e.meta.Relations[relation], e.meta.EdgeTypes[relation]
-		s.From, s.To = e.meta.NodeTypes[r.Src].Name, e.meta.NodeTypes[r.Dst].Name
-		path = pathOf("edges", name, relation)
-		name = strings.TrimPrefix(name, s.From+source.TypeSep)
-		s.Name = strings.TrimSuffix(name, source.TypeSep+s.To)
+		r := e.meta.Relations[relation]
+		s.Name, s.From, s.To = source.RelationEnds(e.meta, relation)
+		path = pathOf("edges", e.meta.EdgeTypes[relation], relation)
 		t.src, t.dst = e.idsAreNumbers(r.Src), e.idsAreNumbers(r.Dst)
 	}
 	var of []kv.TableColumn
@@ -233,14 +231,8 @@ func (t *edgeFile) flush(ctx context.Context) (err error) {
 	if err := t.names(ctx); err != nil {
 		return err
 	}
-	for k := range t.values {
-		scan := func(ctx context.Context, first, n uint64,
-			fn func(uint64, *columnfile.Values) error) error {
-			return t.table.Scan(ctx, first, n, k, fn)
-		}
-		if err := scanner(scan).read(ctx, t.row, uint64(n), &t.values[k]); err != nil {
-			return err
-		}
+	if err := t.read(ctx); err != nil {
+		return err
 	}
 	for i := range n {
 		if err := t.write(i); err != nil {
@@ -250,6 +242,43 @@ func (t *edgeFile) flush(ctx context.Context) (err error) {
 	t.row += uint64(n)
 	t.edges, t.to = t.edges[:0], t.to[:0]
 	return nil
+}
+
+// read reads the columns of the edges that wait.
+func (t *edgeFile) read(ctx context.Context) error {
+	if t.table != nil && t.table.IsMerged() {
+		return t.readMerged(ctx)
+	}
+	for k := range t.values {
+		scan := func(ctx context.Context, first, n uint64,
+			fn func(uint64, *columnfile.Values) error) error {
+			return t.table.Scan(ctx, first, n, k, fn)
+		}
+		if err := scanner(scan).read(ctx, t.row, uint64(len(t.edges)), &t.values[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readMerged finds the rows of the edges in the tables of base and levels.
+func (t *edgeFile) readMerged(ctx context.Context) error {
+	var entries []edgetable.Entry
+	for i, v := range t.to {
+		if t.row+uint64(i) > 0 && t.last.Node == v {
+			t.last.Place++
+		} else {
+			t.last = edgetable.Entry{Node: v}
+		}
+		entries = append(entries, t.last)
+	}
+	rows, err := t.table.Rows(ctx, entries, nil)
+	for k := range t.values {
+		if err == nil {
+			err = t.table.Gather(ctx, rows, k, &t.values[k])
+		}
+	}
+	return err
 }
 
 // names reads the ids of the ends, once each.

@@ -227,9 +227,7 @@ func newScanner(ctx context.Context, p *pipeline, out *scanResult) (s *scanner, 
 	if s.sorter, err = extsort.NewWords(opt); err != nil {
 		return nil, errors.Join(err, s.ids.Abort(), index.Close())
 	}
-	if err := s.rows.Open(p.Work, p.info, out.RowBytes > 0); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
+	s.rows.Open(p.Work, p.info, out.RowBytes > 0)
 	return s, nil
 }
 

@@ -202,8 +202,12 @@ func checkStore(s *layout.Store) error {
 	}
 	what := ""
 	switch {
-	case m.Typed() || len(m.NodeTypes) > 0:
-		what = "its nodes have types"
+	case m.Typed() && (has(m, "dedup") || flag("merge") != ""):
+		what = "its nodes have types, and parallel edges were dropped"
+	case m.Typed():
+		return nil
+	case len(m.NodeTypes) > 0:
+		what = "its ids have types"
 	case len(m.EdgeSplits) > 0:
 		what = "its edges are in splits"
 	case len(m.EdgeTables) > 0:
@@ -222,8 +226,6 @@ func checkStore(s *layout.Store) error {
 		what = "its nodes have several labels"
 	case m.SplitColumn >= 0:
 		what = "it has several columns of splits"
-	case m.IDs.Kind == kv.IDsTyped:
-		what = "its ids have types"
 	default:
 		return nil
 	}
@@ -252,6 +254,13 @@ type appending struct {
 // run makes the levels, moves them to their places and lists them in the catalog; a small commit it
 // writes to a file of its own instead.
 func (a *appending) run(ctx context.Context) (done *Added, err error) {
+	if a.meta.Typed() {
+		if a.batch != nil {
+			return nil, input.Usage("%s: its nodes have types: edges are appended from files so "+
+				"far, by append", a.store.Dir())
+		}
+		return a.runTyped(ctx)
+	}
 	from, err := a.openSources(ctx)
 	if err != nil {
 		return nil, err
@@ -353,7 +362,7 @@ type commit struct {
 	levels []kv.LevelMeta
 	rows   []*replacing // of the levels that replace rows, in order
 	splits map[string]*roaring.Bitmap
-	moved  *roaring.Bitmap // old nodes that are in these splits alone from now on
+	moved  *roaring.Bitmap // old nodes that are in these splits alone from now on; nil: splits stay
 }
 
 // hasRows reports whether each node of the store has rows of values.
@@ -512,6 +521,9 @@ func (c *commit) putSplits(m *kv.Meta, set func(name string) (*roaring.Bitmap, e
 		}
 	}
 	sets := map[string]*roaring.Bitmap{}
+	if c.moved == nil { // edges alone
+		return sets, nil
+	}
 	for i := range m.Splits {
 		s := &m.Splits[i]
 		with, err := set(s.Name)

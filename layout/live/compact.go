@@ -40,15 +40,10 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 	if err := w.flush(ctx, &ingest.Options{}); err != nil {
 		return nil, fmt.Errorf("compact: %w", err)
 	}
-	free, err := w.listsOf(ctx, &opt)
-	if err != nil {
-		return nil, fmt.Errorf("compact: %w", err)
-	}
-	defer func() { err = errors.Join(err, free()) }()
 	number := w.store.Meta().Snapshot + 1
 	path := fmt.Sprintf("%s/%d", layout.LevelsDir, number)
-	opt.Out = w.path("base")
-	made, err := parts.Rewrite(ctx, w.store, w.dev, fs, opt)
+	opt.Out, opt.Memory = w.path("base"), cmp.Or(opt.Memory, mem.Available()/2)
+	made, err := w.rewrite(ctx, opt)
 	if n := w.store.Meta().Edges; err == nil && made.Edges != n {
 		err = fmt.Errorf("%w: base and levels have %d edges, the catalog counts %d",
 			layout.ErrCorrupt, made.Edges, n)
@@ -76,6 +71,19 @@ func Compact(ctx context.Context, fs vfs.FS, dir string, opt parts.OrderOptions)
 	return meta, w.sweep(ctx)
 }
 
+// rewrite writes base and levels as one.
+func (w *work) rewrite(ctx context.Context, opt parts.OrderOptions) (made *kv.Meta, err error) {
+	if w.store.Meta().Typed() {
+		return w.compactTyped(ctx, opt.Out, &opt)
+	}
+	free, err := w.listsOf(ctx, &opt)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	return parts.Rewrite(ctx, w.store, w.dev, w.fs, opt)
+}
+
 // compactBytes is what a compaction takes in memory beside the process and what reads lists: what
 // writes them, and sets of nodes.
 const compactBytes = 32 << 20
@@ -85,7 +93,6 @@ const compactBytes = 32 << 20
 // which sort other things, are free again. The caller calls free.
 func (w *work) listsOf(ctx context.Context, opt *parts.OrderOptions) (free func() error,
 	err error) {
-	opt.Memory = cmp.Or(opt.Memory, mem.Available()/2)
 	held, streams := wholeBytes(w.store)
 	rest := steps.ProcessBytes + compactBytes + int64(w.store.Meta().Nodes)
 	free = func() error { return nil }

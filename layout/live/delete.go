@@ -45,6 +45,10 @@ type Deleted struct {
 func Delete(ctx context.Context, fs vfs.FS, dir string, del Deletion) (done *Deleted, err error) {
 	d := &deleting{}
 	err = change(ctx, fs, dir, "delete", del.Options, func(a *appending) error {
+		if a.meta.Typed() {
+			return input.Usage("%s: nothing is deleted of typed stores so far: ingest all tables "+
+				"anew, without what is to go", a.store.Dir())
+		}
 		d.appending, d.held = a, mem.NewAccount(a.budget, "edges that are deleted")
 		defer d.held.Release()
 		return d.run(ctx, del)

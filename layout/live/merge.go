@@ -65,7 +65,9 @@ func (w *work) merge(ctx context.Context, opt *ingest.Options) (err error) {
 		if from < 0 {
 			continue
 		}
-		if rows != "" {
+		if w.store.Meta().Typed() {
+			err = m.typedLists(ctx, levels[from:])
+		} else if rows != "" {
 			err = m.rows(ctx, rows, levels[from:])
 		} else if m.fits(levels[from:]) {
 			err = m.lists(ctx, levels[from:])

@@ -87,6 +87,9 @@ func made(m *kv.Meta) kv.Meta {
 	for i := range of.Splits {
 		of.Splits[i].Set = ""
 	}
+	if len(of.FeatureNames) == 0 {
+		of.FeatureNames = nil
+	}
 	s := &of.Stats
 	s.EdgesRead, s.DroppedSelfLoops, s.DroppedDuplicates = 0, 0, 0 // of what was read
 	return of

@@ -99,7 +99,7 @@ func (w *work) sweepOwn(need layout.Needs) error {
 	if err != nil {
 		return err
 	}
-	ofBase := []string{"topology", "features", "labels", "ids"}
+	ofBase := []string{"topology", "edges", "columns", "features", "labels", "ids"}
 	for _, name := range names {
 		made := name == layout.PrepDir || strings.HasPrefix(name, layout.PrepDir+"-")
 		if made && !slices.Contains(need.Prep, name) ||

@@ -19,9 +19,9 @@ type added struct {
 	arenas []*mem.Arena
 	budget *mem.Budget
 
-	has    layout.Ranks // the nodes that a level has, each of which has a list
+	has    layout.Ranks // the lists that levels have, by the numbers of the whole store
 	inBase uint32       // how many of them the base has
-	lists  int          // how many nodes that is
+	lists  int          // how many they are
 
 	entries          // what levels added and none took away
 	places  []uint32 // of entries, in the union with the list of the base
@@ -33,22 +33,22 @@ type added struct {
 }
 
 // addedBytes bounds the memory of the lists of all levels of a store.
-func addedBytes(s *layout.Store) (n int64) {
-	nodes, isGone := int64(0), false
+func addedBytes(s *layout.Store, dir layout.Direction) (n int64) {
+	lists, isGone := int64(0), false
 	for _, l := range s.Lists() {
-		m := l.Meta()
-		n += 8*int64(m.Nodes) + entryBytes(s)*int64(m.Edges)
+		m, count := l.Meta(), int64(layout.CountLists(l.Meta(), dir))
+		n += 8*count + entryBytes(s)*int64(m.Edges)
 		if l.Of.Gone {
 			n += 8 * int64(m.Edges+l.Of.Removed)
 			isGone = true
 		}
-		nodes += int64(m.Nodes)
+		lists += count
 	}
 	if isGone {
-		n += 20 * nodes
+		n += 20 * lists
 	}
 	if n > 0 {
-		n += int64(s.Meta().Nodes)*3/16 + 1<<16
+		n += int64(layout.CountLists(s.Meta(), dir))*3/16 + 1<<16
 	}
 	return n
 }
@@ -56,7 +56,7 @@ func addedBytes(s *layout.Store) (n int64) {
 // entryBytes returns what an entry takes.
 func entryBytes(s *layout.Store) int64 {
 	n, m := int64(listfile.IDBytes+4), s.Meta()
-	if len(m.EdgeTypes) > 0 {
+	if len(m.EdgeTypes) > 0 && !m.Typed() {
 		n += listfile.TypeBytes
 	}
 	if m.Weighted {
@@ -70,24 +70,33 @@ func entryBytes(s *layout.Store) int64 {
 
 // loadAdded reads the lists of all levels, twice: to count them, and to take them.
 func loadAdded(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
-	budget *mem.Budget) (a *added, err error) {
+	budget *mem.Budget) (*added, error) {
+	return loadEntries(ctx, s, dev, dir, budget, false)
+}
+
+// loadEntries is loadAdded, which keeps of each entry its level and its number there if withRows
+// says so.
+//
+//lint:parameters loadAdded's, and what is kept
+func loadEntries(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	budget *mem.Budget, withRows bool) (a *added, err error) {
 	a = &added{budget: budget, lostHeld: mem.NewAccount(budget, "entries that are gone")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.free())
 		}
 	}()
-	words := int64(layout.RankWords(s.Meta().Nodes))
+	words := int64(layout.RankWords(layout.CountLists(s.Meta(), dir)))
 	a.has = layout.NewRanks(mem.View[uint64](a.hold(&err, words*8)),
 		mem.View[uint32](a.hold(&err, words*4)))
 	if err != nil {
 		return nil, err
 	}
-	of, err := a.number(ctx, s)
+	of, err := a.number(ctx, s, dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.allocate(s); err != nil {
+	if err := a.allocate(s, withRows); err != nil {
 		return nil, err
 	}
 	for _, take := range []bool{false, true} {
@@ -125,23 +134,48 @@ func (a *added) hold(err *error, bytes int64) []byte {
 	return arena.Bytes()[:bytes]
 }
 
-// number finds the nodes of each level, and numbers all together.
-func (a *added) number(ctx context.Context, s *layout.Store) (of [][]uint32, err error) {
+// levelNumbers lead from the nodes and the lists of a level to those of the whole store.
+type levelNumbers struct{ nodes, lists []uint32 }
+
+// number finds the nodes and lists of each level, and numbers the lists of all together.
+func (a *added) number(ctx context.Context, s *layout.Store, dir layout.Direction) (
+	of []levelNumbers, err error) {
+	all := layout.ListsOf(s.Meta(), dir)
 	for _, l := range s.Lists() {
 		set, err := l.Nodes(ctx)
 		if err != nil {
 			return nil, err
 		}
-		nodes := set.ToArray()
-		a.has.Add(nodes)
-		of = append(of, nodes)
+		n := levelNumbers{nodes: set.ToArray()}
+		if n.lists = n.nodes; all != nil {
+			if n.lists, err = listNumbers(all, layout.ListsOf(l.Meta(), dir), n.nodes); err != nil {
+				return nil, fmt.Errorf("layout: lists of %s: %w", l.Of.Path, err)
+			}
+		}
+		a.has.Add(n.lists)
+		of = append(of, n)
 	}
 	a.lists = int(a.has.Number())
-	a.inBase, _ = a.has.Rank(layout.NodeID(s.Base().Meta().Nodes))
+	a.inBase, _ = a.has.Rank(layout.NodeID(layout.CountLists(s.Base().Meta(), dir)))
 	return of, nil
 }
 
-func (a *added) allocate(s *layout.Store) (err error) {
+// listNumbers returns the numbers that the lists of a level have in the whole store, whose nodes
+// are given.
+func listNumbers(all, own *layout.NodeLists, nodes []uint32) ([]uint32, error) {
+	lists := make([]uint32, own.Count())
+	for i := range lists {
+		v, relation := own.Node(layout.NodeID(i))
+		list, err := all.List(layout.NodeID(nodes[v]), relation)
+		if err != nil {
+			return nil, err
+		}
+		lists[i] = uint32(list)
+	}
+	return lists, nil
+}
+
+func (a *added) allocate(s *layout.Store, withRows bool) (err error) {
 	more, gone, isGone := uint64(0), uint64(0), false
 	for _, l := range s.Lists() {
 		if l.Of.Gone {
@@ -152,7 +186,10 @@ func (a *added) allocate(s *layout.Store) (err error) {
 	}
 	hold := func(bytes int64) []byte { return a.hold(&err, bytes) }
 	m := s.Meta()
-	a.entries.allocate(m, a.lists, int64(more), m.Weighted, isGone, hold)
+	a.entries.allocate(m, a.lists, int64(more), m.Weighted, isGone || withRows, hold)
+	if withRows {
+		a.rows = mem.View[uint64](hold(int64(more) * 8))
+	}
 	a.places = mem.View[uint32](hold(int64(more) * 4))
 	if isGone {
 		a.gone.allocate(m, a.lists, int64(gone), false, true, hold)
@@ -161,7 +198,7 @@ func (a *added) allocate(s *layout.Store) (err error) {
 	return err
 }
 
-// list returns the number of the list of a node, or none.
+// list returns the number here of a list of the whole store, or none.
 func (a *added) list(v layout.NodeID) uint32 {
 	rank, is := a.has.Rank(v)
 	if !is {
@@ -175,17 +212,21 @@ func (a *added) list(v layout.NodeID) uint32 {
 //
 //lint:parameters what a level is read with, and where to
 func (a *added) scan(ctx context.Context, l *layout.Level, at int, dev blockdev.Device,
-	dir layout.Direction, of []uint32, take bool) error {
+	dir layout.Direction, of levelNumbers, take bool) error {
 	to := &a.entries
 	if l.Of.Gone {
 		to = &a.gone
 	}
+	rows := newRowCounts(l)
 	fn := func(first layout.NodeID, _ bool, lists *listfile.Lists) error {
 		for i := range len(lists.Off) - 1 {
 			from, end := lists.Off[i], lists.Off[i+1]
-			start := &to.starts[a.list(layout.NodeID(of[int(first)+i]))]
+			start := &to.starts[a.list(layout.NodeID(of.lists[int(first)+i]))]
 			if take {
-				to.take(*start, lists, from, end, of, at)
+				to.take(*start, lists, from, end, of.nodes, at)
+				if to.rows != nil {
+					rows.take(first+layout.NodeID(i), to.rows[*start:][:end-from])
+				}
 			}
 			*start += end - from
 		}
@@ -194,7 +235,7 @@ func (a *added) scan(ctx context.Context, l *layout.Level, at int, dev blockdev.
 	if l.Held != nil {
 		return fn(0, false, listfile.HeldLists(l.Held, dir))
 	}
-	return listfile.Scan(ctx, l.Store, dev, dir, fn)
+	return listfile.ScanLists(ctx, l.Store, dev, dir, fn)
 }
 
 // placeLists and placeEntries bound what place reads of the base at once.

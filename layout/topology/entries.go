@@ -20,6 +20,7 @@ type entries struct {
 	weights []float32
 	times   []int64
 	levels  []uint16 // of entries, where that matters, since levels take entries away
+	rows    []uint64 // numbers among the entries of a relation of the level, for Origins
 }
 
 // allocate makes room for n entries of lists.
@@ -27,7 +28,7 @@ func (e *entries) allocate(m *kv.Meta, lists int, n int64, weights, levels bool,
 	hold func(bytes int64) []byte) {
 	e.starts = mem.View[uint64](hold(int64(lists+1) * 8))
 	e.nbrs = mem.View[layout.NodeID](hold(n * listfile.IDBytes))
-	e.types = attribute[uint16](len(m.EdgeTypes) > 0, n, listfile.TypeBytes, hold)
+	e.types = attribute[uint16](len(m.EdgeTypes) > 0 && !m.Typed(), n, listfile.TypeBytes, hold)
 	e.weights = attribute[float32](weights, n, listfile.WeightBytes, hold)
 	e.times = attribute[int64](m.Timestamped, n, listfile.TimeBytes, hold)
 	if levels {
@@ -86,6 +87,9 @@ func (e *entries) move(to, from uint64) {
 	if e.levels != nil {
 		e.levels[to] = e.levels[from]
 	}
+	if e.rows != nil {
+		e.rows[to] = e.rows[from]
+	}
 }
 
 // begin makes counts of entries the places of the first.
@@ -138,6 +142,9 @@ func (s *span) Swap(i, j int) {
 	}
 	if s.levels != nil {
 		s.levels[i], s.levels[j] = s.levels[j], s.levels[i]
+	}
+	if s.rows != nil {
+		s.rows[i], s.rows[j] = s.rows[j], s.rows[i]
 	}
 }
 

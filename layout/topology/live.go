@@ -19,7 +19,7 @@ import (
 type live struct {
 	Reader // of the base
 	added  *added
-	nodes  uint64
+	nodes  uint64 // lists: one a node, or in a typed store one for each of its relations
 	budget *mem.Budget
 	note   string // why lists are merged when entries are drawn, if they need not be
 }
@@ -27,11 +27,11 @@ type live struct {
 // openLive opens the lists of a store with levels.
 func openLive(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	opt Options) (Reader, error) {
-	base, err := Open(ctx, s.Base(), dev, dir, opt)
+	base, err := openLists(ctx, s.Base(), dev, dir, opt)
 	if err != nil {
 		return nil, err
 	}
-	l := &live{Reader: base, nodes: s.Meta().Nodes, budget: opt.Budget}
+	l := &live{Reader: base, nodes: layout.CountLists(s.Meta(), dir), budget: opt.Budget}
 	if l.added, err = loadAdded(ctx, s, dev, dir, opt.Budget); err == nil {
 		err = l.added.place(ctx, base)
 	}

@@ -52,7 +52,7 @@ func openMerged[P offset](ctx context.Context, s *layout.Store, dev blockdev.Dev
 	case r.attrs == nil:
 		err = a.free()
 	default:
-		r.attrs = &live{Reader: r.attrs, added: a, nodes: s.Meta().Nodes, budget: opt.Budget}
+		r.attrs = &live{Reader: r.attrs, added: a, nodes: r.Nodes(), budget: opt.Budget}
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())

@@ -38,7 +38,8 @@ func openRecoded(ctx context.Context, s *layout.Store, dev blockdev.Device, dir 
 	if err != nil {
 		return nil, errors.Join(err, a.free())
 	}
-	return &live{Reader: base, added: a, nodes: s.Meta().Nodes, budget: opt.Budget,
+	return &live{Reader: base, added: a, nodes: layout.CountLists(s.Meta(), dir),
+		budget: opt.Budget,
 		note: "the lists of levels are merged as they are drawn, which is slower: coded as one " +
 			"with the others they take more memory than can be foreseen; " + message.Program +
 			" compact makes the store one"}, nil
@@ -47,7 +48,7 @@ func openRecoded(ctx context.Context, s *layout.Store, dev blockdev.Device, dir 
 // recodedFields are the fields of the lists of base and levels as one.
 func recodedFields(s *layout.Store, dir layout.Direction) listfile.Fields {
 	f := listfile.FieldsOf(s.Base().Meta(), dir)
-	f.Nodes, f.Lists = s.Meta().Nodes, s.Meta().Nodes
+	f.Nodes, f.Lists = s.Meta().Nodes, layout.CountLists(s.Meta(), dir)
 	return f
 }
 

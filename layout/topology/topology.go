@@ -215,6 +215,17 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	if opt.Times && !s.Meta().Timestamped {
 		return nil, fmt.Errorf("layout: open %s-lists: %w", dir, ErrNoTimes)
 	}
+	opt.Types = opt.Types && !s.Meta().Typed() // the list says it
+	r, err := openMany(ctx, s, dev, dir, opt)
+	if err != nil {
+		return nil, err
+	}
+	return join(r, layout.ListsOf(s.Meta(), dir), opt.Budget), nil
+}
+
+// openMany opens the reader of single lists, of base and levels.
+func openMany(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
+	opt Options) (Reader, error) {
 	switch {
 	case len(s.Levels()) == 0:
 	case !opt.Resident:
@@ -227,17 +238,12 @@ func Open(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.
 	default:
 		return openMerged[uint64](ctx, s, dev, dir, opt)
 	}
-	r, err := openLists(ctx, s, dev, dir, opt)
-	if err != nil {
-		return nil, err
-	}
-	return join(r, layout.ListsOf(s.Meta(), dir), opt.Budget), nil
+	return openLists(ctx, s, dev, dir, opt)
 }
 
-// openLists opens the reader of single lists.
+// openLists opens the reader of the single lists of a base.
 func openLists(ctx context.Context, s *layout.Store, dev blockdev.Device, dir layout.Direction,
 	opt Options) (Reader, error) {
-	opt.Types = opt.Types && !s.Meta().Typed() // the list says it
 	switch {
 	case !opt.Resident:
 		p, err := openPaged(ctx, s, dev, dir, opt)
@@ -264,7 +270,7 @@ func openLists(ctx context.Context, s *layout.Store, dev blockdev.Device, dir la
 func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	levels := len(s.Levels()) > 0
 	if levels && form == Compact {
-		return addedBytes(s) + recodedBytes(s, dir)
+		return addedBytes(s, dir) + recodedBytes(s, dir)
 	}
 	m := s.Meta()
 	if form == Compact {
@@ -275,7 +281,7 @@ func ResidentBytes(s *layout.Store, dir layout.Direction, form Form) int64 {
 	}
 	added := int64(0)
 	if levels {
-		m, added = mergedMeta(s), addedBytes(s)
+		m, added = mergedMeta(s), addedBytes(s, dir)
 	}
 	ptr := int64(4)
 	if m.Edges >= 1<<32 {
@@ -307,7 +313,7 @@ func FileBytes(s *layout.Store, dir layout.Direction) int64 {
 // Each session whose frontier needs more blocks than fit in the cache takes another 512 KiB.
 func PagedBytes(s *layout.Store, dir layout.Direction, cacheBytes int64) int64 {
 	if len(s.Levels()) > 0 {
-		return addedBytes(s) + PagedBytes(s.Base(), dir, cacheBytes)
+		return addedBytes(s, dir) + PagedBytes(s.Base(), dir, cacheBytes)
 	}
 	cacheBytes = cmp.Or(cacheBytes, topologyCache)
 	blockBytes := int64(max(s.Meta().BlockBytes, listfile.BlockMin))

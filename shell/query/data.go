@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gdb/internal/mem"
@@ -134,7 +135,7 @@ func runDescribe(ctx context.Context, x *exec.Execution) error {
 		if t.Reverse != nil {
 			x.Row("edge columns", of, "those of "+m.EdgeTypes[t.Reverse.Of])
 		}
-		describeColumns(x, "edge column", of, t.Columns)
+		describeColumns(x, "edge column", of, columnsOfEdges(m, &t))
 	}
 	if l := m.Labels; l != nil {
 		what := fmt.Sprintf("%d classes, %d nodes labeled", len(l.Classes), l.Labeled)
@@ -158,6 +159,18 @@ func runDescribe(ctx context.Context, x *exec.Execution) error {
 		x.Row("index", m.Name(), what)
 	}
 	return err
+}
+
+// columnsOfEdges describes the columns of a table of edges. Of a store with levels the catalog
+// tells of the values of the base alone, which are left out.
+func columnsOfEdges(m *kv.Meta, t *kv.EdgeTable) []kv.TableColumn {
+	columns := slices.Clone(t.Columns)
+	for i := range columns {
+		if len(m.Levels) > 0 {
+			columns[i].Nulls, columns[i].Least, columns[i].Greatest = 0, "", ""
+		}
+	}
+	return columns
 }
 
 // describeColumns shows the columns of a table of nodes or edges.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/kv"
 	"gdb/layout/ingest/columnar"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
@@ -28,6 +29,9 @@ type Options struct {
 	Schema string
 	// Reverse adds to each relation of a typed source another one, the other way round.
 	Reverse bool
+	// Of is the typed store that tables of its types and relations are read for, which need no
+	// table of nodes then: its columns keep their types. It is nil for other sources.
+	Of *kv.Meta `json:"-"`
 	// Relations are files of edges besides Edges, each of one type.
 	Relations []Relation
 	// SrcType and DstType are the types of the ends of edges, and NodesType is the type of the ids

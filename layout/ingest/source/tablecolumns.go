@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/kv"
 	"gdb/layout/columnfile"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
@@ -109,7 +110,32 @@ func (s *parts) givenTypes() (*givenTypes, error) {
 		}
 		given.types[word[:at]] = word[at+1:]
 	}
+	given.addStored(s.opt.Of)
 	return given, nil
+}
+
+// addStored adds the types that columns of edges have in a store, nil for none. Tables need not
+// have all of them.
+func (g *givenTypes) addStored(of *kv.Meta) {
+	if of == nil {
+		return
+	}
+	for r := range of.Relations {
+		name, _, _ := RelationEnds(of, r)
+		for _, c := range of.EdgeColumns(r) {
+			key := name + ColumnSep + c.Name
+			g.types[key], g.used[key] = c.Type, true
+		}
+	}
+}
+
+// RelationEnds returns the name of a relation of a typed store, without the types of its ends where
+// they stand before and behind it, and these.
+func RelationEnds(m *kv.Meta, relation int) (name, src, dst string) {
+	r := m.Relations[relation]
+	src, dst = m.NodeTypes[r.Src].Name, m.NodeTypes[r.Dst].Name
+	name = strings.TrimPrefix(m.EdgeTypes[relation], src+TypeSep)
+	return strings.TrimSuffix(name, TypeSep+dst), src, dst
 }
 
 // valueRoles are the roles of columns that are values of their rows, and no more.

@@ -209,7 +209,8 @@ func (s *textGraph) sourcesUnread(files, edges []string, nodes string,
 
 func (s *textGraph) openEdges(ctx context.Context, r Relation, format string) error {
 	file := r.File
-	hints := table.Hints{Known: edgeNames, Header: s.opt.Header}
+	hints := table.Hints{Known: append(slices.Clip(edgeNames), s.opt.storedNames()...),
+		Header: s.opt.Header}
 	if s.nodesFile != "" {
 		hints.Nodes = s.isNode
 	}

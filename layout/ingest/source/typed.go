@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -39,16 +40,47 @@ type typedGraph struct {
 	index []KeyIndex
 }
 
+// keyName returns the column of ids of a type of the store that tables are read for.
+func (o *Options) keyName(typ string) string {
+	if o.Of == nil {
+		return ""
+	}
+	for _, t := range o.Of.NodeTypes {
+		if t.Name == typ {
+			return t.KeyName
+		}
+	}
+	return ""
+}
+
+// storedNames returns the names of ids and of columns of edges of the store that tables are read
+// for, as headers are compared.
+func (o *Options) storedNames() (names []string) {
+	if o.Of == nil {
+		return nil
+	}
+	for _, t := range o.Of.NodeTypes {
+		names = append(names, table.Usual(t.KeyName))
+	}
+	for r := range o.Of.Relations {
+		for _, c := range o.Of.EdgeColumns(r) {
+			names = append(names, table.Usual(c.Name))
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
 // nodeType is a type of nodes; table is nil if only edges name them.
 type nodeType struct {
 	name  string
 	table *textGraph
+	key   string // column of ids of the store that tables are read for; "" if it has another name
 }
 
 // keyName returns the name of the column of ids, "" if there is none or it is "id".
 func (t *nodeType) keyName() string {
 	if t.table == nil || t.table.opened.id < 0 || t.table.opened.Names == nil {
-		return ""
+		return t.key
 	}
 	if name := t.table.opened.Names[t.table.opened.id]; name != "id" {
 		return name
@@ -101,8 +133,11 @@ func (s *typedGraph) checkTyped() error {
 		{o.RelCol != "", "--rel-col", "a relation is a file: --edges SRC:REL:DST=FILE"},
 		{o.Format != "", "--format", "each table is read as it is"}} {
 		if f.given {
-			return input.Usage("tables of several types (--nodes %s, …) do not go with %s: %s",
-				o.NodeTables[0], f.flag, f.do)
+			what := "a store of several types does"
+			if len(o.NodeTables) > 0 {
+				what = fmt.Sprintf("tables of several types (--nodes %s, …) do", o.NodeTables[0])
+			}
+			return input.Usage("%s not go with %s: %s", what, f.flag, f.do)
 		}
 	}
 	if len(o.Relations) == 0 {
@@ -119,7 +154,7 @@ func (s *typedGraph) nameTypes() error {
 			return i
 		}
 		s.info.NodeTypes = append(s.info.NodeTypes, name)
-		s.types = append(s.types, &nodeType{name: name})
+		s.types = append(s.types, &nodeType{name: name, key: s.opt.keyName(name)})
 		return len(s.types) - 1
 	}
 	for _, t := range s.opt.NodeTables {

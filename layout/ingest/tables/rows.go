@@ -2,8 +2,11 @@ package tables
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"gdb/layout/columnfile"
 	"gdb/layout/ingest/extsort"
@@ -17,23 +20,23 @@ import (
 const relationShift = 48
 
 // Rows numbers the edges of each table in the order of the source. It encodes the rows of tables
-// with columns for edges that carry them, or else writes a run of them: entries by table and
-// number, with the row as text.
+// with columns for edges that carry them, or else writes a run of each table: entries by table and
+// number, with the row as text. A run takes a buffer of 256 KiB until all are finished.
 type Rows struct {
+	work  *steps.Work
 	info  *source.Info
-	read  map[uint16]uint64 // edges of each table
-	run   *extsort.RunWriter
+	read  map[uint16]uint64             // edges of each table
+	open  map[uint16]*extsort.RunWriter // of each table; nil if edges carry their rows
 	runs  []extsort.Run
 	bytes []byte // of a row
 }
 
 // Open begins. carried says that edges carry their rows.
-func (e *Rows) Open(w *steps.Work, info *source.Info, carried bool) (err error) {
-	e.info, e.read = info, map[uint16]uint64{}
+func (e *Rows) Open(w *steps.Work, info *source.Info, carried bool) {
+	e.work, e.info, e.read = w, info, map[uint16]uint64{}
 	if len(info.EdgeTables) > 0 && !carried {
-		e.run, err = w.NewRun("edge-rows")
+		e.open = map[uint16]*extsort.RunWriter{}
 	}
-	return err
 }
 
 // Row returns row i of a chunk, valid until the next call: for edges that carry their rows.
@@ -53,31 +56,39 @@ func (e *Rows) Add(c *source.EdgeChunk) (first uint64, err error) {
 	}
 	first = e.read[table]
 	e.read[table] += uint64(c.Len())
-	if e.run == nil {
+	if e.open == nil || len(c.Columns) == 0 {
 		return first, nil
 	}
-	for i := 0; len(c.Columns) > 0 && i < c.Len() && err == nil; i++ {
+	run := e.open[table]
+	if run == nil {
+		if run, err = e.work.NewRun(fmt.Sprintf("edge-rows-%d", table)); err != nil {
+			return 0, err
+		}
+		e.open[table] = run
+	}
+	for i := 0; i < c.Len() && err == nil; i++ {
 		e.bytes = appendRow(e.bytes[:0], c.Columns, i)
-		err = e.run.Add(extsort.Entry{Key: uint64(table)<<relationShift | (first + uint64(i)),
+		err = run.Add(extsort.Entry{Key: uint64(table)<<relationShift | (first + uint64(i)),
 			Text: e.bytes})
 	}
 	return first, err
 }
 
-// Finish returns the run of rows.
+// Finish returns the runs of rows.
 func (e *Rows) Finish() ([]extsort.Run, error) {
 	err := e.Close()
 	return e.runs, err
 }
 
-// Close closes the run. After Finish it does nothing.
+// Close closes the runs. After Finish it does nothing.
 func (e *Rows) Close() error {
-	if e.run == nil {
-		return nil
+	var errs []error
+	for _, table := range slices.Sorted(maps.Keys(e.open)) {
+		run, err := e.open[table].Finish()
+		e.runs, errs = append(e.runs, run), append(errs, err)
 	}
-	run, err := e.run.Finish()
-	e.run, e.runs = nil, []extsort.Run{run}
-	return err
+	e.open = nil
+	return errors.Join(errs...)
 }
 
 // appendRow encodes row i of some columns: a bit for each that is not null, and then the values of

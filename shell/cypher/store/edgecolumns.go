@@ -7,6 +7,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/columnfile"
+	"gdb/layout/edgetable"
 	"gdb/layout/listfile"
 	"gdb/shell/cypher/adjacency"
 	"gdb/shell/cypher/ast"
@@ -41,6 +42,9 @@ func (s *source) edgeProperty(ctx context.Context, edges []vector.Edge, key stri
 	rows, err := entriesOf(l, edges)
 	if err != nil {
 		return false, err
+	}
+	if isColumn && len(s.g.Store.Levels()) > 0 {
+		return s.mergedColumn(ctx, edges, l, rows, m, out)
 	}
 	if isColumn {
 		return s.tableColumn(ctx, s.tableOf(typ), m, rows, out)
@@ -122,6 +126,38 @@ func (s *source) tableColumn(ctx context.Context, relation int, m kv.TableColumn
 		}
 	}
 	return s.rowsOf(ctx, m, rows, out)
+}
+
+// mergedColumn writes a column of edges of base and levels, which are at places of in-lists: its
+// rows are found by these.
+func (s *source) mergedColumn(ctx context.Context, edges []vector.Edge, l *adjacency.Lists,
+	places []uint32, m kv.TableColumn, out *vector.Vector) (bool, error) {
+	kind, ok := kinds[m.Type]
+	if !ok {
+		return false, nil
+	}
+	relation := s.tableOf(int(edges[0].Type))
+	t, err := s.props.table(relation)
+	if err != nil {
+		return false, err
+	}
+	entries, all := make([]edgetable.Entry, len(edges)), make([]uint32, len(edges))
+	for i, e := range edges {
+		first, _ := l.Of(e.To)
+		entries[i] = edgetable.Entry{Node: layout.NodeID(e.To), Place: places[i] - first}
+		all[i] = uint32(i)
+	}
+	rows, err := t.Rows(ctx, entries, nil)
+	if err != nil {
+		return false, err
+	}
+	var v columnfile.Values
+	k := slices.IndexFunc(t.Columns(), func(c kv.TableColumn) bool { return c.Name == m.Name })
+	if err := t.Gather(ctx, rows, k, &v); err != nil {
+		return false, err
+	}
+	residentOf(kind, &v).take(all, out)
+	return true, nil
 }
 
 // rowsOf writes rows of a column: from memory, or a few from their blocks.

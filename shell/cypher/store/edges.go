@@ -7,6 +7,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/columnfile"
 	"gdb/layout/edgetable"
 	"gdb/layout/listfile"
 	"gdb/shell/cypher/temporal"
@@ -119,6 +120,13 @@ func (s *store) cellOf(r value.Rel, relation int, place uint32, k int) (any, err
 	if err != nil {
 		return nil, err
 	}
+	if t.IsMerged() {
+		var v columnfile.Values
+		if err := t.Gather(s.ctx, rows, k, &v); err != nil {
+			return nil, err
+		}
+		return cell(t.Columns()[k].Type, &v, 0), nil
+	}
 	c, err := s.props.open(s.ctx, t.Columns()[k])
 	if err != nil {
 		return nil, err
@@ -126,8 +134,10 @@ func (s *store) cellOf(r value.Rel, relation int, place uint32, k int) (any, err
 	return c.at(s.ctx, rows[0])
 }
 
-// table opens the table of the edges of a relation, once.
+// table opens the table of the edges of a relation, once. Any goroutine may call it.
 func (p *properties) table(relation int) (*edgetable.Table, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	t := p.tables[relation]
 	if t == nil {
 		var err error

@@ -19,7 +19,7 @@ import (
 // properties reads columns. Those are read a block at a time, and blocks are kept.
 type properties struct {
 	s       *store
-	mu      sync.Mutex         // of columns
+	mu      sync.Mutex         // of columns and tables
 	columns map[string]*column // by path
 	tables  map[int]*edgetable.Table
 	list    inList

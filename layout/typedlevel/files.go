@@ -1,0 +1,178 @@
+package typedlevel
+
+import (
+	"context"
+	"slices"
+
+	"gdb/kv"
+	"gdb/kv/ids"
+	"gdb/layout/columnfile"
+	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/source"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Files are tables of edges that join nodes of a typed store, whose ids are looked up there.
+type Files struct {
+	src  source.Source
+	of   *kv.Meta
+	dict ids.Dictionary
+	// By relation of the tables: that of the store, and which of their columns each of its columns
+	// is, or -1.
+	relations []int
+	columns   [][]int
+}
+
+// NewFiles returns opened tables as edges of a store. It finds what the store cannot take.
+func NewFiles(src source.Source, of *kv.Meta, dict ids.Dictionary) (*Files, error) {
+	f := &Files{src: src, of: of, dict: dict}
+	info := src.Info()
+	number := func(t kv.TimeForm) bool { return t == kv.TimeNumber }
+	switch {
+	case info.Weighted && !of.Weighted:
+		return nil, input.Usage("a table has a column of weights, and edges of the store have " +
+			"none: --weight-col none leaves it out")
+	case info.Timed && !of.Timestamped:
+		return nil, input.Usage("a table has a column of times, and edges of the store have " +
+			"none: --time-col none leaves it out")
+	case info.Timed && number(info.Times) != number(of.Times):
+		return nil, input.Usage("times of edges: of the tables and of the store some are " +
+			"numbers, and others dates")
+	}
+	read := &kv.Meta{EdgeTypes: info.EdgeTypes, Relations: info.Relations}
+	for _, name := range info.NodeTypes {
+		read.NodeTypes = append(read.NodeTypes, kv.NodeTypeMeta{Name: name})
+	}
+	for r := range info.Relations {
+		if err := f.relation(read, r); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// relation finds a relation of the tables in the store.
+func (f *Files) relation(read *kv.Meta, r int) error {
+	name, src, dst := source.RelationEnds(read, r)
+	at := -1
+	var known []string
+	for i := range Forward(f.of) {
+		n, s, d := source.RelationEnds(f.of, i)
+		if known = append(known, s+":"+n+":"+d); n == name && s == src && d == dst {
+			at = i
+		}
+	}
+	if at < 0 {
+		return input.Usage("--edges %s:%s:%s: the store has no such relation, and new ones are "+
+			"not taken so far; it has %v", src, name, dst, known)
+	}
+	f.relations = append(f.relations, at)
+	stored := f.of.EdgeColumns(at)
+	columns := make([]int, len(stored))
+	for i := range columns {
+		columns[i] = -1
+	}
+	for _, t := range f.src.Info().EdgeTables {
+		if t.Type != r {
+			continue
+		}
+		for k, c := range t.Columns {
+			to := slices.IndexFunc(stored, func(m kv.TableColumn) bool { return m.Name == c.Name })
+			if to < 0 {
+				return input.Usage("the table of %s:%s:%s has a column %s, which edges of the "+
+					"store do not have: leave it out of the file", src, name, dst, c.Name)
+			}
+			columns[to] = k
+		}
+	}
+	f.columns = append(f.columns, columns)
+	return nil
+}
+
+// Nodes reads all edges, and returns their ends and their number.
+func (f *Files) Nodes(ctx context.Context) (nodes *roaring.Bitmap, edges uint64, err error) {
+	nodes = roaring.New()
+	var some []uint32
+	err = f.Each(ctx, func(c *source.EdgeChunk) error {
+		some = some[:0]
+		for i := range c.SrcInt {
+			some = append(some, uint32(c.SrcInt[i]), uint32(c.DstInt[i]))
+		}
+		nodes.AddMany(some)
+		edges += uint64(len(c.SrcInt))
+		return nil
+	})
+	nodes.RunOptimize()
+	return nodes, edges, err
+}
+
+// Each streams the edges by the nodes of the store.
+func (f *Files) Each(ctx context.Context, fn func(c *source.EdgeChunk) error) error {
+	var names []string
+	var nodes []int64
+	out := &source.EdgeChunk{}
+	return f.src.Edges(ctx, func(c *source.EdgeChunk) error {
+		names = names[:0]
+		for i := range c.SrcText {
+			names = append(names, string(c.SrcText[i]), string(c.DstText[i]))
+		}
+		nodes = slices.Grow(nodes[:0], len(names))[:len(names)]
+		if err := ids.InternalMany(ctx, f.dict, names, nodes); err != nil {
+			return err
+		}
+		relation := int(c.TypeInt[0])
+		out.Where, out.Rounded = c.Where, c.Rounded
+		out.SrcInt, out.DstInt, out.TypeInt = out.SrcInt[:0], out.DstInt[:0], out.TypeInt[:0]
+		for i := range c.SrcText {
+			for k := range 2 {
+				if v := nodes[2*i+k]; v < 0 {
+					return lacks(c.Position(i), names[2*i+k], v)
+				}
+			}
+			out.SrcInt = append(out.SrcInt, uint64(nodes[2*i]))
+			out.DstInt = append(out.DstInt, uint64(nodes[2*i+1]))
+			out.TypeInt = append(out.TypeInt, uint32(f.relations[relation]))
+		}
+		f.values(c, out, relation)
+		return fn(out)
+	})
+}
+
+// lacks returns the error of an end of an edge that is no node of the store.
+func lacks(where, name string, node int64) error {
+	if node == ids.Deleted {
+		return input.Wrong(where, "leave the edge out", "node %s was deleted", name)
+	}
+	return input.Wrong(where, "leave the edge out, or ingest all tables anew: new nodes of typed "+
+		"stores are not taken so far", "the store has no node %s", name)
+}
+
+// values sets what edges carry.
+func (f *Files) values(c, out *source.EdgeChunk, relation int) {
+	n := len(out.SrcInt)
+	out.Weight, out.Time = nil, nil
+	if f.of.Weighted {
+		if out.Weight = c.Weight; out.Weight == nil {
+			out.Weight = slices.Repeat([]float32{1}, n)
+		}
+	}
+	if f.of.Timestamped {
+		if out.Time = c.Time; out.Time == nil {
+			out.Time = slices.Repeat([]int64{kv.NoTime}, n)
+		}
+	}
+	out.Columns = out.Columns[:0]
+	stored := f.of.EdgeColumns(f.relations[relation])
+	for k, from := range f.columns[relation] {
+		if from >= 0 {
+			out.Columns = append(out.Columns, c.Columns[from])
+			continue
+		}
+		var none columnfile.Values
+		for range n {
+			none.AddNull(stored[k].Type)
+		}
+		out.Columns = append(out.Columns, none)
+	}
+}
