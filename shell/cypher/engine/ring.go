@@ -148,7 +148,7 @@ const pathBytes = 12
 func (e *eliminator) room(g *ring) bool {
 	of := e.p.nodes[g.nodes[2]].set.bounds()
 	threads := int64(max(e.src.Threads(), 1))
-	return e.reads || pathBytes*threads*int64(of.End-of.From) <= e.src.Free()
+	return e.reads || pathBytes*threads*int64(of.End-of.From) <= e.src.Free()/2
 }
 
 // across reports whether a cycle can be counted with the lists of ranges of its third node in

@@ -319,3 +319,33 @@ func TestFromFile(t *testing.T) {
 		t.Errorf("lists of %d statements are read from the file", read)
 	}
 }
+
+// TestInOrder holds that statements about the whole graph, whose lists are read in the order of the
+// file, have the answers that they have in memory: joins, and cycles of four.
+func TestInOrder(t *testing.T) {
+	g := layouttest.Random(12, 20_000, 0)
+	g.Both = true
+	r := rand.New(rand.NewPCG(12, 0))
+	for range 150_000 {
+		u, v := r.Float64(), r.Float64()
+		g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(u * u * 20_000),
+			Dst: layout.NodeID(v * v * 20_000)})
+	}
+	st := layouttest.Build(t, vfs.NewMem(), "s", g)
+	for _, stmt := range []string{
+		"MATCH (a)-->(b)-->(c)-->(a) RETURN count(*)",
+		"MATCH (a)-->(b)-->(c)-->(d)-->(a) RETURN count(*)",
+		"MATCH (a)-->(b)-->(c)-->(d)-->(a) RETURN a, count(*) AS n ORDER BY n DESC, a.id LIMIT 3",
+		"MATCH (a)-->(b)-->(c)-->(a) WITH a, count(*) AS n RETURN count(*), max(n), sum(n)",
+	} {
+		want, err := answer(t, st, 0, stmt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := answer(t, st, 2<<20, stmt)
+		got, _, read := strings.Cut(got, "; lists of neighbors are read from the file")
+		if err != nil || got != want || !read {
+			t.Errorf("%s: %.300s, read %v, %v; want %.300s", stmt, got, read, err, want)
+		}
+	}
+}
