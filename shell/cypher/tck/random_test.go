@@ -130,7 +130,8 @@ func (s *statements) condition(depth int) string {
 	case k == 9:
 		return s.property() + s.one(" < ", " = ", " >= ") + s.property()
 	case k == 10:
-		return a + ".n + 1 " + s.one("=", "<>") + " " + b + ".n"
+		return a + s.one(".n + 1 ", ".n % 3 ", ".i / 2 ", ".f * 2 ", ".i % 2.5 ", ".i / "+b+".n ") +
+			s.one("=", "<>") + " " + b + ".n"
 	}
 	return s.property() + s.one(" < ", " <= ", " > ", " = ", " <> ") +
 		s.one("1", "2.5", "3", "'x'", "null")

@@ -316,7 +316,7 @@ func (e *Env) binary(x *ast.Binary, rows Rows) (*Vector, error) {
 		return e.strings(x, rows, strings.Contains)
 	case "IN":
 		return e.in(x, rows)
-	case "+", "-", "*":
+	case "+", "-", "*", "/", "%":
 		return e.arithmetic(x, rows)
 	}
 	return nil, nil
@@ -408,8 +408,8 @@ func (e *Env) in(x *ast.Binary, rows Rows) (*Vector, error) {
 	return out, nil
 }
 
-// arithmetic adds, subtracts and multiplies numbers of one type. What overflows is left to rows,
-// for their error.
+// arithmetic computes with numbers; with floats if one side has them. What overflows, or divides by
+// the integer zero, is left to rows, which say where.
 func (e *Env) arithmetic(x *ast.Binary, rows Rows) (*Vector, error) {
 	l, err := e.Eval(x.L, rows)
 	if err != nil {
@@ -419,21 +419,21 @@ func (e *Env) arithmetic(x *ast.Binary, rows Rows) (*Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.Kind != r.Kind || l.Kind != Int && l.Kind != Float {
+	if l.Kind != Int && l.Kind != Float || r.Kind != Int && r.Kind != Float {
 		return nil, nil
 	}
 	n := rows.Len()
-	out := &Vector{Kind: l.Kind}
+	out := &Vector{Kind: max(l.Kind, r.Kind)}
 	if l.HasNull() || r.HasNull() {
 		out.Null = make([]bool, n)
 		for i := range out.Null {
 			out.Null[i] = l.isNull(l.place(i)) || r.isNull(r.place(i))
 		}
 	}
-	if l.Kind == Float {
+	if out.Kind == Float {
 		out.Floats = make([]float64, n)
 		for i := range out.Floats {
-			out.Floats[i] = float(x.Op, l.Floats[l.place(i)], r.Floats[r.place(i)])
+			out.Floats[i] = float(x.Op, l.float(i), r.float(i))
 		}
 		return out, nil
 	}
@@ -448,17 +448,29 @@ func (e *Env) arithmetic(x *ast.Binary, rows Rows) (*Vector, error) {
 	return out, nil
 }
 
+// float returns the number of a row.
+func (v *Vector) float(i int) float64 {
+	if v.Kind == Int {
+		return float64(v.Ints[v.place(i)])
+	}
+	return v.Floats[v.place(i)]
+}
+
 func float(op string, a, b float64) float64 {
 	switch op {
 	case "+":
 		return a + b
 	case "-":
 		return a - b
+	case "/":
+		return a / b
+	case "%":
+		return math.Mod(a, b)
 	}
 	return a * b
 }
 
-// integer computes with small numbers; false for those that may overflow.
+// integer computes with small numbers; false for those that may overflow, and for division by zero.
 func integer(op string, a, b int64) (int64, bool) {
 	const most = 1 << 31
 	ok := a > -most && a < most && b > -most && b < most
@@ -467,6 +479,14 @@ func integer(op string, a, b int64) (int64, bool) {
 		return a + b, ok
 	case "-":
 		return a - b, ok
+	case "/", "%":
+		if b == 0 {
+			return 0, false
+		}
+		if op == "%" {
+			return a % b, true
+		}
+		return a / b, ok
 	}
 	return a * b, ok
 }
