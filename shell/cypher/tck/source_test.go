@@ -144,7 +144,7 @@ func (s *source) Read(ctx context.Context, w engine.Want, nodes []uint32, into *
 	return into.Finish(ctx, free)
 }
 
-// ReadRange reads the lists of one or two nodes.
+// ReadRange reads the lists of one or two nodes; of in-lists always one.
 func (s *source) ReadRange(ctx context.Context, w engine.Want, of engine.Range, _ int64) (
 	*adjacency.Lists, error) {
 	l, err := s.Lists(ctx, w.Dir, w.Types)
@@ -152,6 +152,9 @@ func (s *source) ReadRange(ctx context.Context, w engine.Want, of engine.Range, 
 		return nil, err
 	}
 	l.First, l.End = of.From, min(of.From+1+of.From%2, of.End)
+	if w.Dir == ast.In {
+		l.End = of.From + 1
+	}
 	l.Off = l.Off[l.First : l.End+1]
 	return l, nil
 }
