@@ -336,7 +336,7 @@ func TestInOrder(t *testing.T) {
 		"MATCH (a)-->(b)-->(c)-->(a) RETURN count(*)",
 		"MATCH (a)-->(b)-->(c)-->(d)-->(a) RETURN count(*)",
 		"MATCH (a)-->(b)-->(c)-->(d)-->(a) RETURN a, count(*) AS n ORDER BY n DESC, a.id LIMIT 3",
-		"MATCH (a)-->(b)-->(c)-->(a) WHERE a.id % 3 > 0 AND b.id % 3 > 0 AND c.id % 3 > 0 "+
+		"MATCH (a)-->(b)-->(c)-->(a) WHERE a.id % 3 > 0 AND b.id % 3 > 0 AND c.id % 3 > 0 " +
 			"RETURN count(*)",
 		"MATCH (a)-->(b)-->(c)-->(a) WITH a, count(*) AS n RETURN count(*), max(n), sum(n)",
 	} {

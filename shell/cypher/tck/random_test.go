@@ -377,8 +377,8 @@ func TestRings(t *testing.T) {
 		{"MATCH (a)-[:R]->(b) MATCH (b)<-[:S]-(c) MATCH (c)-->(d) MATCH (d)<-[:R]-(a) " +
 			"RETURN count(*)", true},
 		{"MATCH (a)-[:R]->(b)<-[:S]-(c)-[:T]->(d) MATCH (d)<-[:R]-(a) RETURN count(*)", true},
-		{"MATCH (a)-->(b)-->(c)-->(d)-->(a) MATCH (a)-[:S]->(e)-[:T]->(f) RETURN e.i AS x, count(*)",
-			true},
+		{"MATCH (a)-->(b)-->(c)-->(d)-->(a) MATCH (a)-[:S]->(e)-[:T]->(f) " +
+			"RETURN e.i AS x, count(*)", true},
 		{"MATCH (a)-->(b)-->(c)-->(d)-->(a) RETURN a.i AS x", true},
 		{"MATCH (a)-[:R]->(b)-[:S]->(c)-[:R]->(d)-[:S]->(a) RETURN count(*)", false},
 		{"MATCH (a)--(b)--(c)--(d)--(a) RETURN count(*)", false},
