@@ -1,6 +1,7 @@
 package adjacency
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -56,6 +57,26 @@ func TestTurnSome(t *testing.T) {
 			if !slices.Equal(got.Nbr[lo:hi], want.Nbr[a:b]) {
 				t.Fatalf("node %d: %v, want %v", v, got.Nbr[lo:hi], want.Nbr[a:b])
 			}
+		}
+	}
+}
+
+// TestTurnSomeShort holds that lists for which there is no memory leave none counted.
+func TestTurnSomeShort(t *testing.T) {
+	edges, _ := randomEdges(rand.New(rand.NewPCG(5, 6)), 200, 90)
+	l := listsOf(t, 200, edges)
+	for room := int64(0); room < 1000; room += 10 {
+		counted := int64(0)
+		grow := func(n int64) error {
+			if counted += n; counted > room {
+				counted -= n
+				return errors.New("no room")
+			}
+			return nil
+		}
+		got, err := TurnSome(t.Context(), l, 0, 200, grow)
+		if (got == nil) != (err != nil) || err != nil && counted != 0 {
+			t.Fatalf("room for %d bytes: %d are counted after %v", room, counted, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package adjacency
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"slices"
 
@@ -51,12 +52,17 @@ func (r *ranks) of(v uint32) (uint32, bool) {
 // TurnSome returns lists of the other direction, of the nodes first … end-1 that are neighbors in
 // l. It takes 4 bytes an entry and a list, and 16 for 64 nodes, and O(nodes + entries).
 // The lists say nothing of types and numbers, and have no outline.
-func TurnSome(ctx context.Context, l *Lists, first, end uint32, grow func(int64) error) (*Lists,
-	error) {
-	t := &Lists{ranks: newRanks(first, end)}
+func TurnSome(ctx context.Context, l *Lists, first, end uint32, grow func(int64) error) (t *Lists,
+	err error) {
+	t = &Lists{ranks: newRanks(first, end)}
 	if err := grow(t.Bytes()); err != nil {
 		return nil, err
 	}
+	defer func(made *Lists) {
+		if err != nil {
+			err = errors.Join(err, grow(-made.Bytes()))
+		}
+	}(t)
 	all := l.Nbr[l.Off[0]:l.Off[len(l.Off)-1]]
 	for part := range slices.Chunk(all, pace.Every) {
 		if err := ctx.Err(); err != nil {
@@ -71,7 +77,10 @@ func TurnSome(ctx context.Context, l *Lists, first, end uint32, grow func(int64)
 		return nil, err
 	}
 	t.Off, t.Nbr = make([]uint32, lists+1), make([]uint32, len(all))
-	return t, t.turn(ctx, l)
+	if err := t.turn(ctx, l); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // turn fills in the entries of l, once there is room for them.

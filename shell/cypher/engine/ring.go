@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"gdb/shell/cypher/adjacency"
@@ -174,12 +175,14 @@ func (pl *plan) ring() *ring {
 	return nil
 }
 
-// ringTurns returns how the third node of a cycle takes turns. Beside the turned lists of a range,
-// whose entries take up to 8 bytes, there are those that are read, or the counts of each thread.
+// ringTurns returns how the third node of a cycle takes turns. The entries of a range take up to
+// three fourths of the room for lists that are read, and twice that once they are turned; the
+// counts of a thread, of a sixteenth as many nodes as the room has bytes, three fourths too.
 func (pl *plan) ringTurns(g *ring) turnNode {
 	n := turnNode{node: g.nodes[2], rels: g.rels[1:3], ring: g}
-	parts := int64(2*len(n.rels) + max(pl.src.Threads(), 1))
-	n.room = pl.src.Free() / 4 * 3 / parts
+	fourths := int64(3 * 2 * len(n.rels))
+	fourths += int64(max(4, 3*pl.src.Threads())) // lists that are read, and then counts
+	n.room = pl.src.Free() / 4 * 3 * 4 / fourths
 	return n
 }
 
@@ -204,10 +207,7 @@ func (n *turnNode) loadRing(ctx context.Context, pl *plan, of Range) (end uint32
 		n.ring.end, of.End = max(of.End, l.End), l.End
 		owners := pl.p.nodes[r.owner].set.bounds()
 		r.turn, err = adjacency.TurnSome(ctx, l, owners.From, owners.End, pl.src.Grow)
-		if err != nil {
-			return 0, err
-		}
-		if err := pl.src.Grow(-l.Bytes()); err != nil {
+		if err := errors.Join(err, pl.src.Grow(-l.Bytes())); err != nil {
 			return 0, err
 		}
 	}

@@ -90,7 +90,11 @@ func (pl *plan) takeTurns() {
 		return
 	}
 	pl.turns = t
-	pl.room = max(free/8/int64(max(pl.src.Threads(), 1)*len(pl.rels())), 4<<10)
+	each := len(pl.rels()) // whose lists are read for rows
+	for _, n := range t.nodes {
+		each -= len(n.rels)
+	}
+	pl.room = max(free/8/int64(max(pl.src.Threads(), 1)*max(each, 1)), 4<<10)
 }
 
 // reads returns the relationships whose lists the factors and conditions of a step want.

@@ -145,9 +145,22 @@ func (s *source) ReadRange(ctx context.Context, w engine.Want, of engine.Range, 
 var errFull = errors.New("the lists of a range are full")
 
 func (s *source) readRange(ctx context.Context, d layout.Direction, wanted map[uint16]bool,
-	of engine.Range, room int64) (*adjacency.Lists, error) {
+	of engine.Range, room int64) (l *adjacency.Lists, err error) {
+	held := int64(0)
+	grow := func(n int64) error {
+		err := s.Grow(n)
+		if err == nil {
+			held += n
+		}
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Grow(-held))
+		}
+	}()
 	nodes := uint32(min(int64(of.End-of.From), max(room/16, 1))) // a fourth is for these
-	b, err := adjacency.NewBuilder(of.From, of.From+nodes, s.several(wanted), s.Grow)
+	b, err := adjacency.NewBuilder(of.From, of.From+nodes, s.several(wanted), grow)
 	if err != nil {
 		return nil, err
 	}
