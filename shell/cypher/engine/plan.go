@@ -571,7 +571,7 @@ func (pl *plan) live() {
 func (pl *plan) eliminate(ctx context.Context, env *vector.Env, joins bool) ([]*factor, error) {
 	e := &eliminator{plan: pl, joins: joins, of: map[int][]*factor{}, depth: map[int]int{},
 		fixed: map[int]bool{}}
-	if ok, err := e.rings(ctx); !ok || err != nil {
+	if err := e.rings(ctx); err != nil {
 		return nil, err
 	}
 	for {

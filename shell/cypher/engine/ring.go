@@ -23,26 +23,19 @@ type ring struct {
 	end uint32
 }
 
-// rings makes factors of cycles. It returns false if there is no memory for their lists.
-func (e *eliminator) rings(ctx context.Context) (bool, error) {
+// rings makes factors of cycles, where the lists of both directions that they take are there.
+func (e *eliminator) rings(ctx context.Context) error {
 	if e.p.shortest != nil {
-		return true, nil
+		return nil
 	}
 	for v, n := range e.p.nodes {
 		g := e.ringAt(v)
 		if n.gone || n.outer || g == nil || !e.apart(g) {
 			continue
 		}
-		for i, r := range g.rels {
-			owner := g.nodes[i]
-			if i >= 2 {
-				owner = g.nodes[(i+1)%4]
-			}
-			if ok, err := e.load(ctx, r, owner); !ok || err != nil {
-				return ok, err
-			}
-		}
-		if !e.covered(g) || !e.room(g) || e.reads && !e.across(g) {
+		if ok, err := e.enter(ctx, g); err != nil {
+			return err
+		} else if !ok || !e.covered(g) || !e.room(g) || e.reads && !e.across(g) {
 			continue
 		}
 		for _, u := range g.nodes[1:] {
@@ -51,6 +44,24 @@ func (e *eliminator) rings(ctx context.Context) (bool, error) {
 		e.fixed[v] = true
 		e.of[v] = append(e.of[v], &factor{node: g.nodes[1], ring: g,
 			legs: []*rel{g.rels[0], g.rels[3]}})
+	}
+	return nil
+}
+
+// enter gets the lists of a cycle, which is followed from both sides of its first node; false if
+// there is no memory for them, or the store does not keep them.
+func (e *eliminator) enter(ctx context.Context, g *ring) (bool, error) {
+	for i, r := range g.rels {
+		owner := g.nodes[i]
+		if i >= 2 {
+			owner = g.nodes[(i+1)%4]
+		}
+		if !e.follows(r, owner) {
+			return false, nil
+		}
+		if ok, err := e.load(ctx, r, owner); !ok || err != nil {
+			return ok, err
+		}
 	}
 	return true, nil
 }

@@ -395,7 +395,10 @@ func TestRings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := &engine.Engine{Source: newSource(g, int64(i%2*12)), Tell: func(s []engine.Step) {
+			src, taken := newSource(g, int64(i%2*12)), false
+			src.oneWay = i%4 == 3
+			e := &engine.Engine{Source: src, Tell: func(s []engine.Step) {
+				taken = true
 				rings = slices.ContainsFunc(s, func(s engine.Step) bool {
 					return s.Name == "count" && strings.Count(s.Detail, ", ") >= 3
 				})
@@ -403,6 +406,9 @@ func TestRings(t *testing.T) {
 			got, _, err := answer(g, c.text, plain.Options{Engine: e})
 			if a, b := shown(got), shown(want); err != nil || a != b {
 				t.Fatalf("%d: %s: %.300s, %v\n\twant %.300s", i, c.text, a, err, b)
+			}
+			if src.oneWay && !taken {
+				t.Fatalf("%d: %s: not taken where in-lists alone are read", i, c.text)
 			}
 			if rings != c.rings && i%2 == 0 {
 				t.Fatalf("%d: %s: counted at a node: %v", i, c.text, rings)

@@ -18,6 +18,8 @@ type source struct {
 	types []string
 	// reads is how many bytes of lists are read at once; 0 if lists are in memory.
 	reads int64
+	// oneWay says that in-lists alone can be read.
+	oneWay bool
 }
 
 func newSource(g *memory, reads int64) *source {
@@ -106,7 +108,10 @@ func (s *source) Free() int64 {
 }
 func (s *source) InMemory([]engine.Want, float64) bool { return s.reads == 0 }
 
-func (s *source) Outline(_ ast.Direction, types []string) *adjacency.Outline {
+func (s *source) Outline(dir ast.Direction, types []string) *adjacency.Outline {
+	if s.oneWay && dir != ast.In {
+		return nil
+	}
 	return &adjacency.Outline{Entries: uint64(len(s.rels)), Loops: true, Multi: true, Told: true,
 		Most: uint32(max(len(s.labels), 1) - 1), TypeBits: 4}
 }
