@@ -11,7 +11,6 @@ type fewKernel struct {
 	a, ars, left, k, rest gp
 	ap                    []gp // to the next vector of each row
 	panel, vectors        gp   // the next packed columns, and values that are left of a row
-	acc                   []vec
 }
 
 func newFew(f *function) *fewKernel {
