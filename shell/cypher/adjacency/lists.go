@@ -11,6 +11,7 @@ import (
 	"sort"
 
 	"gdb/internal/pace"
+	"gdb/layout"
 )
 
 // Lists are the lists of the nodes First … End-1 of one direction and some types of edges, or those
@@ -34,7 +35,9 @@ type Lists struct {
 	// Moved says that entries have been sorted, and are not in the order in which they came.
 	Moved bool
 
-	ranks    ranks // of nodes that have lists, instead of Nodes
+	// ranks number the nodes that have lists, instead of Nodes; ranked is how many words they have.
+	ranks    layout.Ranks
+	ranked   uint64
 	finished bool
 }
 
@@ -245,7 +248,7 @@ func (l *Lists) Of(v uint32) (lo, hi uint32) {
 
 // among returns where the list of one of some nodes begins and ends.
 func (l *Lists) among(v uint32) (lo, hi uint32) {
-	if i, ok := l.ranks.of(v); ok {
+	if i, ok := l.ranks.Rank(layout.NodeID(v)); ok {
 		return l.Off[i], l.Off[i+1]
 	}
 	i, ok := slices.BinarySearch(l.Nodes, v)
@@ -313,7 +316,7 @@ func Range(nbr []uint32, lo, hi, want uint32) (uint32, uint32) {
 // Bytes returns the memory that the lists take.
 func (l *Lists) Bytes() int64 {
 	return 4*int64(cap(l.Off)+cap(l.Nbr)+cap(l.Num)+cap(l.Nodes)) + 2*int64(cap(l.Typ)) +
-		16*int64(cap(l.ranks.words))
+		12*int64(l.ranked)
 }
 
 // Turn returns the lists of the other direction of edges that each calls its argument with, twice

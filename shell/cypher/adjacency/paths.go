@@ -1,5 +1,7 @@
 package adjacency
 
+import "gdb/layout"
+
 // Paths counts the paths of two edges from a node, by the nodes at which they end: first … end-1.
 // It takes 8 bytes for each of these, and 4 for each that a path ends at.
 type Paths struct {
@@ -72,7 +74,7 @@ func (p *Paths) each(over []uint32, l *Lists, fn func(part []uint32)) {
 
 // find finds the lists of some nodes that are not empty, and returns how many they are.
 func (l *Lists) find(nodes []uint32, out *[pathsTogether]span) (n int) {
-	if len(l.ranks.words) == 0 {
+	if l.ranked == 0 {
 		for _, v := range nodes {
 			lo, hi := l.Of(v)
 			out[n] = span{lo, hi}
@@ -83,7 +85,7 @@ func (l *Lists) find(nodes []uint32, out *[pathsTogether]span) (n int) {
 		return n
 	}
 	for _, v := range nodes {
-		rank, ok := l.ranks.of(v)
+		rank, ok := l.ranks.Rank(layout.NodeID(v))
 		out[n].lo = rank
 		if ok {
 			n++

@@ -47,7 +47,7 @@ func TestTurnSome(t *testing.T) {
 		l, want := listsOf(t, 200, edges), listsOf(t, 200, back)
 		counted := int64(0)
 		grow := func(n int64) error { counted += n; return nil }
-		got, err := TurnSome(t.Context(), l, 0, 200, grow)
+		got, err := TurnSome(t.Context(), l, 200, grow)
 		if err != nil || counted != got.Bytes() {
 			t.Fatalf("%d bytes counted of %d, %v", counted, got.Bytes(), err)
 		}
@@ -74,7 +74,7 @@ func TestTurnSomeShort(t *testing.T) {
 			}
 			return nil
 		}
-		got, err := TurnSome(t.Context(), l, 0, 200, grow)
+		got, err := TurnSome(t.Context(), l, 200, grow)
 		if (got == nil) != (err != nil) || err != nil && counted != 0 {
 			t.Fatalf("room for %d bytes: %d are counted after %v", room, counted, err)
 		}

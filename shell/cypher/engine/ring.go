@@ -217,7 +217,7 @@ func (n *turnNode) loadRing(ctx context.Context, pl *plan, of Range) (end uint32
 		}
 		n.ring.end, of.End = max(of.End, l.End), l.End
 		owners := pl.p.nodes[r.owner].set.bounds()
-		r.turn, err = adjacency.TurnSome(ctx, l, owners.From, owners.End, pl.src.Grow)
+		r.turn, err = adjacency.TurnSome(ctx, l, owners.End, pl.src.Grow)
 		if err := errors.Join(err, pl.src.Grow(-l.Bytes())); err != nil {
 			return 0, err
 		}
