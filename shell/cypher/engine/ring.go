@@ -180,10 +180,10 @@ func (e *eliminator) across(g *ring) bool {
 
 // ring returns the cycle of a plan of which nothing else is counted; nil if there is none.
 func (pl *plan) ring() *ring {
-	if s := pl.steps[0]; len(pl.steps) == 1 && len(s.factors) == 1 {
-		return s.factors[0].ring
+	if len(pl.steps) != 1 || len(pl.steps[0].factors) != 1 {
+		return nil
 	}
-	return nil
+	return pl.steps[0].factors[0].ring
 }
 
 // ringTurns returns how the third node of a cycle takes turns. The entries of a range take up to
