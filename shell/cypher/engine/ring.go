@@ -29,8 +29,11 @@ func (e *eliminator) rings(ctx context.Context) error {
 		return nil
 	}
 	for v, n := range e.p.nodes {
+		if n.gone || n.outer {
+			continue
+		}
 		g := e.ringAt(v)
-		if n.gone || n.outer || g == nil || !e.apart(g) {
+		if g == nil || !e.apart(g) {
 			continue
 		}
 		if ok, err := e.enter(ctx, g); err != nil {
