@@ -39,8 +39,11 @@ func partitionConfigs() map[string]Config {
 	all["macro"] = macro
 	macro.Reuse, macro.HubsBy = 2, "degree"
 	all["macro twice"] = macro
+	macro.Reuse, macro.HubsBy, macro.Precompute, macro.Norm = 0, "", true, ""
+	all["macro with sums ahead"] = macro
+	macro.Precompute = false
 	pbs := macro
-	pbs.Strategy, pbs.Norm, pbs.Reuse, pbs.Fanout = setting.StrategyPBS, "", 0, []int{5, 5, 4}
+	pbs.Strategy, pbs.HubsBy, pbs.Fanout = setting.StrategyPBS, "degree", []int{5, 5, 4}
 	all["pbs"] = pbs
 	pbs.Model, pbs.Hubs = "gat", setting.HubsNone
 	all["pbs of gat"] = pbs
@@ -85,17 +88,22 @@ func TestPartitions(t *testing.T) {
 
 // TestAllPartitionsInMemory: with all of them there, a run comes to the bits of exact sampling.
 func TestAllPartitionsInMemory(t *testing.T) {
-	want, weights := undisturbed(t, resumeConfig())
-	for _, order := range []string{setting.OrderDispersed, setting.OrderSequential,
-		setting.StrategyMacro} {
-		c := resumeConfig()
-		c.PartitionOrder, c.Partitions, c.PartitionsInMemory = order, 5, 5
-		if order == setting.StrategyMacro { // it finds that all fit
-			c.Strategy, c.PartitionOrder, c.PartitionCounts = order, "", setting.PartitionCounts{}
+	for _, ahead := range []bool{false, true} {
+		exact := resumeConfig()
+		exact.Precompute = ahead
+		want, weights := undisturbed(t, exact)
+		for _, order := range []string{setting.OrderDispersed, setting.OrderSequential,
+			setting.StrategyMacro} {
+			c := exact
+			c.PartitionOrder, c.Partitions, c.PartitionsInMemory = order, 5, 5
+			if order == setting.StrategyMacro { // it finds that all fit
+				c.Strategy, c.PartitionOrder = order, ""
+				c.PartitionCounts = setting.PartitionCounts{}
+			}
+			s := mustBuild(t, planted(false))
+			mustRun(t, s, c)
+			checkFinal(t, s, c, want, weights)
 		}
-		s := mustBuild(t, planted(false))
-		mustRun(t, s, c)
-		checkFinal(t, s, c, want, weights)
 	}
 }
 
@@ -122,6 +130,10 @@ func TestPartitionsRefused(t *testing.T) {
 		"give two fanouts": func(c *Config) {
 			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}
 			c.Fanout, c.Norm = []int{5}, ""
+		},
+		"--precompute": func(c *Config) {
+			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}
+			c.Precompute, c.Norm = true, ""
 		},
 		"--norm batch": func(c *Config) {
 			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}

@@ -261,7 +261,7 @@ func (c *Node) validatePartitions() error {
 		{c.Sampler == SamplerLayer, "--sampler layer"},
 		{c.Sample != SampleUniform && c.Sample != "", "--sample " + c.Sample},
 		{c.Before != nil, "--before"}, {c.NodeEmbedding > 0, "--node-embedding"},
-		{c.Precompute, "--precompute"},
+		{p.Halo() && c.Precompute, "--precompute"},
 		{p.Halo() && c.Norm == "batch", "--norm batch"},
 	} {
 		if refused.is {
