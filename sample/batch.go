@@ -80,6 +80,7 @@ type Batch struct {
 	Prepared Prepared
 
 	release func(*Batch)
+	shared  bool     // others read the slices too: see Share
 	lent    bool     // guarded by the pipeline
 	counted int64    // bytes of HeapBytes that are counted in the pipeline's budget
 	rows    *Buffer  // the memory of X
@@ -141,12 +142,22 @@ type Batches interface {
 // own.
 func (b *Batch) Lend(release func(*Batch)) { b.release = release }
 
+// Share returns a view of the batch, for one of several who read it at the same time and write to
+// nothing of it. Its Release calls release, once, and leaves the memory to the batch.
+func (b *Batch) Share(release func()) *Batch {
+	view := *b
+	view.shared, view.release = true, func(*Batch) { release() }
+	return &view
+}
+
 // Release returns the batch's memory to its owner; nothing of the batch may be used afterwards.
 // Further calls do nothing.
 func (b *Batch) Release() {
 	if r := b.release; r != nil {
 		b.release = nil
-		b.mangle()
+		if !b.shared {
+			b.mangle()
+		}
 		r(b)
 	}
 }

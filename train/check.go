@@ -29,11 +29,14 @@ type Config = setting.Node
 // checked is a training whose settings fit its store. It is the first of four phases, each made of
 // the one before: checked, data, planned and session. What a phase opens is closed with the loop.
 type checked struct {
-	loop  *run.Loop
-	store *layout.Store
-	dev   blockdev.Device
-	cfg   Config
-	alone bool // nothing is evaluated: see Training
+	loop   *run.Loop
+	store  *layout.Store
+	dev    blockdev.Device
+	cfg    Config
+	alone  bool // nothing is evaluated: see Training
+	shares bool // several trainings share what it opens
+	// beside is its part in trainings that share what is open; nil where it has that for itself.
+	beside *Beside
 
 	// These are of a run that goes on: when it was made, and its evaluation on the test split.
 	created time.Time

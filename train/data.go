@@ -35,6 +35,8 @@ func openData(ctx context.Context, c *checked) (*data, error) {
 		return nil, err
 	}
 	c.loop.Note(note)
-	d.in.splitRows(&c.cfg)
+	if !c.shares { // models of several widths may read the batches
+		d.in.splitRows(&c.cfg)
+	}
 	return d, d.in.openLabels(ctx, &c.cfg)
 }

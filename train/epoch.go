@@ -44,6 +44,9 @@ func (s *session) Steps(ctx context.Context) error {
 	}
 	s.pos.Sums.Launches = s.pos.Sums.Launches.Add(s.replicas.launches().Sub(before))
 	e.Lap(&s.pos.Sums.Sums)
+	if s.beside != nil { // others evaluate in the memory of all
+		err = errors.Join(err, s.steps.trim())
+	}
 	return errors.Join(err, e.Close())
 }
 
@@ -240,6 +243,9 @@ func (s *session) testBest(ctx context.Context) error {
 // choosing thresholds, if nodes can have several labels, and draw for curves of classes.
 func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	draw bool) (c task.Tally, err error) {
+	if s.beside != nil {
+		defer s.beside.member.Alone()()
+	}
 	release, err := s.in.UseGraph(ctx)
 	if err != nil {
 		return nil, err

@@ -220,15 +220,15 @@ func (in *inputs) openLabels(ctx context.Context, c *Config) error {
 
 // openFeatures puts the plan's cache before the features. Superbatches have a cache of their own;
 // what is sampled to evaluate has its rows read ahead then, if it is drawn in passes. Batches refer
-// to rows that are all in memory if the model's first layer can read them there.
-func (in *inputs) openFeatures(ctx context.Context, c *Config, dims []int, p *plan.Plan) error {
+// to rows that are all in memory if lend is set.
+func (in *inputs) openFeatures(ctx context.Context, c *Config, lend bool, p *plan.Plan) error {
 	policy, staged := p.Cache, p.Staged()
 	if policy == setting.CacheBelady {
 		policy, staged = "none", c.EvalMode == setting.EvalSampled && p.PassBytes() > 0
 	}
 	return in.OpenFeatures(ctx, loader.Cache{Policy: policy, Bytes: p.Features,
 		Threads: plan.CopyThreads(c.Threads), Staged: staged,
-		Lend: model.Of(c).InPlaceResident(dims)})
+		Lend: lend})
 }
 
 // checkLeast returns an error if the memory is too small whatever the batches are.
@@ -272,5 +272,5 @@ func (in *inputs) openWhole(ctx context.Context, c *Config, m *model.Model,
 	if err := in.OpenGraph(ctx, graph); err != nil {
 		return err
 	}
-	return in.openFeatures(ctx, c, m.Dims(), p)
+	return in.openFeatures(ctx, c, model.Of(c).InPlaceResident(m.Dims()), p)
 }

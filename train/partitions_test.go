@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"gdb/layout/layouttest"
-	"gdb/sample/partbuffer"
-	"gdb/train/plan"
 	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -162,24 +160,8 @@ func TestPartitionsRefused(t *testing.T) {
 	}
 }
 
-// TestReuseIsDecided: a macro-batch is used as often as the next one takes to read, up to a bound,
-// and a run that goes on keeps what was decided.
-func TestReuseIsDecided(t *testing.T) {
-	for reading, want := range map[int64]int{1: 0, 1900: 0, 3500: 3, 9000: setting.ReuseMost} {
-		b := &nodePartitions{macro: &partbuffer.Macro{}}
-		b.moved.ReadBytes, b.moved.EdgeBytes = reading/2, reading-reading/2
-		c := &Config{}
-		c.Reuse = setting.ReuseAuto
-		f := &plan.Forecast{Compute: 1, Sample: .5, Device: &plan.Profile{Sequential: 1000}}
-		if err := b.decide(c, f); err != nil || c.Reuse != want || b.macro.Reuse != max(1, want) {
-			t.Errorf("%d bytes: %d times, the buffer %d, want %d, %v", reading, c.Reuse,
-				b.macro.Reuse, want, err)
-		}
-		c.Reuse = setting.ReuseAuto
-		if err := b.decide(c, nil); err == nil {
-			t.Error("decided without a forecast")
-		}
-	}
+// TestReuseIsKept: a run that goes on keeps how often macro-batches are used, as it was decided.
+func TestReuseIsKept(t *testing.T) {
 	c := partitionConfigs()["macro"]
 	c.Reuse = setting.ReuseAuto
 	s := mustBuild(t, planted(false))

@@ -13,6 +13,7 @@ import (
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/optimize"
+	"gdb/train/partitions"
 	"gdb/train/plan"
 	"gdb/train/probe"
 	"gdb/train/runs"
@@ -24,9 +25,9 @@ import (
 // is opened later.
 type planned struct {
 	*data
-	steps    *stepper        // on the first device
-	replicas *replicas       // on all
-	buffer   *nodePartitions // nil where batches are drawn from the whole graph
+	steps    *stepper          // on the first device
+	replicas *replicas         // on all
+	buffer   *partitions.Nodes // nil where batches are drawn from the whole graph
 	plan     *plan.Plan
 	device   *plan.Profile // for superbatches; nil with other caches
 }
@@ -41,10 +42,10 @@ func makePlan(ctx context.Context, d *data) (*planned, error) {
 	s := shapes[0]
 	p := &planned{data: d}
 	if d.cfg.Buffered() {
-		if p.buffer, err = openPartitions(ctx, d.in.Source, &d.cfg, d.nodes.train); err != nil {
+		if p.buffer, err = partitions.Open(ctx, d.in.Source, &d.cfg, d.nodes.train); err != nil {
 			return nil, err
 		}
-		p.buffer.record(&d.cfg)
+		p.buffer.Record(&d.cfg)
 		d.loop.CloseLater(p.buffer)
 	}
 	probed, err := d.probed(shapes)
@@ -67,7 +68,7 @@ func makePlan(ctx context.Context, d *data) (*planned, error) {
 		p.device, err = pr.Profile(ctx)
 	}
 	if p.buffer != nil && err == nil {
-		err = p.buffer.decide(&d.cfg, p.plan.Forecast)
+		err = p.buffer.Decide(&d.cfg, p.plan.Forecast)
 		p.buffer.Describe(p.plan)
 		if h := p.steps.history; h != nil {
 			h.InMemory(func(v sample.NodeID) bool { return p.buffer.Has(v) })
@@ -132,7 +133,7 @@ func (p *planned) openModel(s *shape) (err error) {
 	// The best weights, and the copies of a checkpoint.
 	copies := (3 + int64(len(optimize.StateNames(p.cfg.Optimizer)))) * 4 *
 		int64(p.steps.model.Params().Total)
-	return p.in.Budget.Reserve("checkpoint", copies)
+	return s.budget.Reserve("checkpoint", copies)
 }
 
 // probed returns the configuration of the probe that plans the run.

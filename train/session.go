@@ -39,17 +39,10 @@ type session struct {
 // session is pos.
 func openSession(ctx context.Context, p *planned, pos *position) (*session, error) {
 	s := &session{Loop: p.loop, planned: p, pos: pos}
-	if !p.in.InTurns {
-		if err := p.in.ChangeGraph(ctx, p.in.Graph); err != nil {
-			return nil, err
-		}
-	}
-	note, err := direction(ctx, p.checked, p.in, p.nodes.train)
-	if err != nil {
-		return nil, err
-	}
-	s.Note(note)
-	if err := p.in.openFeatures(ctx, &p.cfg, p.steps.dims, p.plan); err != nil {
+	err := error(nil)
+	if p.beside != nil {
+		s.loader = p.beside.of.loader
+	} else if err = p.openInputs(ctx, model.Of(&p.cfg).InPlaceResident(p.steps.dims)); err != nil {
 		return nil, err
 	}
 	for i, r := range s.replicas.all {
@@ -67,6 +60,22 @@ func openSession(ctx context.Context, p *planned, pos *position) (*session, erro
 	s.group()
 	s.note()
 	return s, s.fitsFromRun()
+}
+
+// openInputs opens the graph, and the features behind a cache. lend says that batches may refer to
+// rows that are all in memory.
+func (p *planned) openInputs(ctx context.Context, lend bool) error {
+	if !p.in.InTurns {
+		if err := p.in.ChangeGraph(ctx, p.in.Graph); err != nil {
+			return err
+		}
+	}
+	note, err := direction(ctx, p.checked, p.in, p.nodes.train)
+	if err != nil {
+		return err
+	}
+	p.loop.Note(note)
+	return p.in.openFeatures(ctx, &p.cfg, lend, p.plan)
 }
 
 // note tells the user what to know when the run begins.

@@ -34,6 +34,14 @@ type shape struct {
 	features int               // values in a feature row of a batch
 	learned  *embedding.Config // learned vectors of nodes; nil for none
 	budget   *mem.Budget
+	shares   bool // others read the batches too
+}
+
+// spec returns the specification of the model.
+func (s *shape) spec() *model.Spec {
+	spec := model.Of(s.cfg).Spec(s.dims)
+	spec.KeepFeatures = s.shares
+	return spec
 }
 
 // newShape opens the backend. The caller closes it.
@@ -73,7 +81,7 @@ const growth = 20
 // modelBytes returns the memory of parameters. Weights, gradients and the optimizer's state are
 // outside the heap; the best weights and the copies for a checkpoint are on it.
 func (s *shape) modelBytes() int64 {
-	params := 4 * int64(model.Of(s.cfg).Spec(s.dims).Params())
+	params := 4 * int64(s.spec().Params())
 	states := int64(len(optimize.StateNames(s.cfg.Optimizer)))
 	weights := int64(0)
 	if s.cfg.ClassWeights == setting.WeightsBalanced {
@@ -87,7 +95,7 @@ func (s *shape) modelBytes() int64 {
 // more than they need.
 func (s *shape) Size(d *sample.Dense, inner, scale int64, inPlace bool) (size probe.StepSize) {
 	c, have := s.cfg, int64(d.Inner())
-	cost := model.Of(c).Spec(s.dims).StepCost(&d.Lists, inPlace,
+	cost := s.spec().StepCost(&d.Lists, inPlace,
 		model.Growth{Num: inner, Den: have, Parts: scale}, c.Threads, c.LongestList())
 	if !inPlace {
 		rows := int64(s.dims[0]) * int64(len(d.NodeIDs)) * inner / max(1, have) * scale
@@ -145,7 +153,7 @@ func newStepper(s *shape) (*stepper, error) {
 }
 
 func (s *stepper) open() (err error) {
-	if s.model, err = model.New(s.be, model.Of(s.cfg).Spec(s.dims), true, s.budget); err != nil {
+	if s.model, err = model.New(s.be, s.spec(), true, s.budget); err != nil {
 		return err
 	}
 	if s.opt, err = optimize.New(s.be, s.cfg, s.model.Params()); err != nil {

@@ -13,6 +13,9 @@ import (
 
 // epoch starts the rest of the current epoch.
 func (s *session) epoch(ctx context.Context) (*loader.Epoch, error) {
+	if s.beside != nil {
+		return s.beside.member.Epoch(ctx, s.pos.Epoch, s.pos.Batch)
+	}
 	if s.loader == nil {
 		s.loader = loader.New(s.in.Source, s.batches())
 		s.CloseLater(s.loader)

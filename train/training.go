@@ -26,6 +26,12 @@ import (
 // one that was never stopped. An error that wraps layout.ErrCorrupt means damaged data.
 func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
 	obs func(run.Event)) (*Result, error) {
+	return runBeside(ctx, store, dev, cfg, obs, nil)
+}
+
+// runBeside does Run, with what beside shares with others; nil for none.
+func runBeside(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Config,
+	obs func(run.Event), beside *Beside) (*Result, error) {
 	var s *session
 	loop := run.New(store, cfg.Resume, obs)
 	err := loop.Run(ctx, func() (spec run.Spec, err error) {
@@ -33,6 +39,7 @@ func Run(ctx context.Context, store *layout.Store, dev blockdev.Device, cfg Conf
 		if err != nil {
 			return spec, err
 		}
+		c.beside = beside
 		pos := &position{}
 		return c.spec(pos, func(ctx context.Context) (run.Session, error) {
 			s, err = c.session(ctx, pos)
@@ -69,7 +76,13 @@ func (c *checked) plan(ctx context.Context) (*planned, error) {
 
 // session goes on to the last phase, which begins at pos.
 func (c *checked) session(ctx context.Context, pos *position) (*session, error) {
-	p, err := c.plan(ctx)
+	p, err := (*planned)(nil), error(nil)
+	if c.beside == nil {
+		p, err = c.plan(ctx)
+	} else {
+		defer c.beside.member.Alone()()
+		p, err = c.beside.plan(c)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,9 @@ func (j *linkJob) same(st *layout.Store) error {
 	return j.cfg.SameResult(was.Link)
 }
 
+// shares reports false: each run of links opens all for itself.
+func (j *linkJob) shares(job) bool { return false }
+
 func (j *linkJob) schedule(*kv.Meta) setting.Schedule { return j.cfg.Schedule }
 
 func (j *linkJob) next(run string, _ *kv.Meta) [][]string { return linkcmd.Next(j.store, run) }

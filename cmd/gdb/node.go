@@ -110,6 +110,11 @@ func (j *nodeJob) same(st *layout.Store) error {
 	return j.cfg.SameResult(&was)
 }
 
+func (j *nodeJob) shares(other job) bool {
+	o, ok := other.(*nodeJob)
+	return ok && j.cfg.SameBatches(&o.cfg) == nil
+}
+
 func (j *nodeJob) schedule(m *kv.Meta) setting.Schedule {
 	return train.ScheduleOf(j.cfg, m)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/searchcmd"
 	"gdb/layout"
+	"gdb/train"
 	"gdb/train/run"
 	"gdb/train/search"
 	"gdb/train/setting"
@@ -35,11 +37,15 @@ func (r *request) search(ctx context.Context, st *layout.Store, dev blockdev.Dev
 		}
 	}
 	schedule := base.schedule(st.Meta())
+	var jobs []job
 	for i, t := range trials {
-		if _, err := r.trial(t, schedule, "t", ""); err != nil {
+		j, err := r.trial(t, schedule, "t", "")
+		if err != nil {
 			return fmt.Errorf("train: trial %d (%s): %w", i+1, t, err)
 		}
+		jobs = append(jobs, j)
 	}
+	groups := groupsOf(jobs)
 	name := f.line.Run()
 	if name == "" {
 		all, err := st.Catalog().Runs(ctx)
@@ -63,17 +69,96 @@ func (r *request) search(ctx context.Context, st *layout.Store, dev blockdev.Dev
 			}
 			return err
 		},
-		TrainRun: func(ctx context.Context, t search.Trial, name string, goesOn bool,
-			obs func(run.Event)) error {
-			j, err := r.trial(t, schedule, name, "")
-			if goesOn {
-				j, err = r.goingOn(st, t, schedule, name)
+		Groups: groups,
+		Open: func(ctx context.Context, group []search.Trial) (searchcmd.Opened, error) {
+			var jobs []job
+			for _, t := range group {
+				j, err := r.trial(t, schedule, "t", "")
+				if err != nil {
+					return nil, err
+				}
+				jobs = append(jobs, j)
 			}
-			if err == nil {
-				_, err = j.train(ctx, st, dev, obs)
-			}
-			return err
+			return r.openTrials(ctx, st, dev, schedule, jobs)
 		}}).Do(ctx)
+}
+
+// groupsOf returns, by job, the number of the first that can share what is open with it.
+func groupsOf(jobs []job) (groups []int) {
+	for i, j := range jobs {
+		first := slices.IndexFunc(jobs[:i], j.shares)
+		if first < 0 {
+			first = i
+		}
+		groups = append(groups, first)
+	}
+	return groups
+}
+
+// sharedTrials trains trials of a search that share what is open.
+type sharedTrials struct {
+	*request
+	st       *layout.Store
+	dev      blockdev.Device
+	schedule setting.Schedule
+	together *train.Together // nil where each opens all for itself
+}
+
+// openTrials opens what the trainings of some trials share.
+func (r *request) openTrials(ctx context.Context, st *layout.Store, dev blockdev.Device,
+	s setting.Schedule, jobs []job) (*sharedTrials, error) {
+	t := &sharedTrials{request: r, st: st, dev: dev, schedule: s}
+	if len(jobs) == 1 {
+		return t, nil
+	}
+	var all []train.Config
+	for _, j := range jobs {
+		all = append(all, j.(*nodeJob).cfg)
+	}
+	var err error
+	t.together, err = train.OpenTogether(ctx, st, dev, all)
+	return t, err
+}
+
+// Most is how many trials may train at the same time.
+func (t *sharedTrials) Most() int {
+	if t.together == nil {
+		return 1
+	}
+	return t.together.Most()
+}
+
+// Close closes what they share.
+func (t *sharedTrials) Close() error {
+	if t.together == nil {
+		return nil
+	}
+	return t.together.Close()
+}
+
+// Begin returns what trains a run of a trial.
+func (t *sharedTrials) Begin() searchcmd.TrainRun {
+	var beside *train.Beside
+	if t.together != nil {
+		beside = t.together.Begin()
+	}
+	return func(ctx context.Context, of search.Trial, name string, goesOn bool,
+		obs func(run.Event)) error {
+		j, err := t.trial(of, t.schedule, name, "")
+		if goesOn {
+			j, err = t.goingOn(t.st, of, t.schedule, name)
+		}
+		switch {
+		case err != nil && beside != nil:
+			beside.Leave()
+		case err != nil:
+		case beside != nil:
+			_, err = beside.Run(ctx, j.(*nodeJob).cfg, obs)
+		default:
+			_, err = j.train(ctx, t.st, t.dev, obs)
+		}
+		return err
+	}
 }
 
 // goingOn returns the training that goes on with the run of a trial.

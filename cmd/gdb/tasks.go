@@ -45,6 +45,8 @@ type job interface {
 		obs func(run.Event)) (*cli.Finished, error)
 	// same returns an error if the run that goes on was begun with other settings.
 	same(st *layout.Store) error
+	// shares reports whether it reads and draws the same as another, whatever they train.
+	shares(other job) bool
 	// schedule returns how long a run trains, with auto resolved.
 	schedule(m *kv.Meta) setting.Schedule
 	// next returns commands that use a run.

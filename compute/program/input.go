@@ -12,7 +12,7 @@ type Input struct {
 	// Sizes has the numbers of rows of Dense, if they were counted before: see SizesOf.
 	Sizes Sizes
 	// X are the features of the batch's nodes, or of Nodes(1) for a program that reads rows in
-	// place. It is overwritten.
+	// place. It is overwritten, unless the program keeps features.
 	X []float32
 	// Features returns the features of all nodes, instead of X, where the backend puts them
 	// together: a tensor of the given number of rows, which begins with rows of zeros where that is

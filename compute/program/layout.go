@@ -12,7 +12,8 @@ type group struct {
 	half     bool // values of bfloat16
 	role     role
 	index    int
-	begin    int // the operation that writes it first
+	begin    int  // the operation that writes it first
+	kept     bool // never free
 	segments []segment
 }
 
@@ -113,7 +114,7 @@ func (g *group) floats(values int) int {
 
 // release frees the segments of a group that were read for the last time.
 func (g *group) release(s *Sizes, where spot, at int, lists *[2]freeList) {
-	if g.role != roleStep && g.role != roleFeatures {
+	if g.kept || g.role != roleStep && g.role != roleFeatures {
 		return
 	}
 	whole := s.Of(g.rows) * g.cols

@@ -66,6 +66,8 @@ func (p *Program) replaceable(o *op, target Value, last, at int) bool {
 		return t.role == roleGrad
 	case t.role != roleStep && t.role != roleFeatures:
 		return false
+	case t.role == roleFeatures && p.keepsFeatures:
+		return false
 	case o.acc == 0 && t.rows != out.rows, t.half != out.half: // a view of more rows
 		return false
 	}
@@ -104,7 +106,7 @@ func (p *Program) lastUses() []int {
 func (m *memoryMap) start(p *Program, v Value, at int) {
 	x := p.of(v)
 	m.groups = append(m.groups, group{rows: x.rows, cols: x.cols, half: x.half, role: x.role,
-		index: x.index, begin: at})
+		index: x.index, begin: at, kept: x.role == roleFeatures && p.keepsFeatures})
 	m.of[v] = len(m.groups) - 1
 }
 

@@ -20,6 +20,8 @@ type Options struct {
 	// Explain has the program mask edges, and its backward pass compute the gradients of the
 	// features and of the mask, but of no parameters: see Machine.GradMask. Train is false then.
 	Explain bool
+	// KeepFeatures leaves the features as they are, for others who read the batch.
+	KeepFeatures bool
 	// Order says at which of Program.Places a product comes before its aggregation; where it is
 	// shorter than these, they stay as the model has them.
 	Order []bool
@@ -49,7 +51,7 @@ func Make(params *Params, m Model, o Options) *Program {
 	p := newProgram(params, o.Layers)
 	p.features = p.new(value{rows: Nodes(0), cols: o.Features, role: roleFeatures,
 		grad: o.Train && o.InputGrad || o.Explain})
-	p.explains = o.Explain
+	p.explains, p.keepsFeatures = o.Explain, o.KeepFeatures
 	b := &Builder{p: p, Train: o.Train}
 	p.logits = m(b, p.takeHalf(b, &o))
 	p.check()

@@ -192,22 +192,24 @@ type Program struct {
 	features Value
 	own      Value // features of Nodes(1), where the others are read in place
 	logits   Value
-	seed     Value   // gradient of the logits; 0 without a backward pass
-	input    Value   // gradient of the features; 0 where it is not wanted
-	explains bool    // edges are masked, and parameters have no gradients
-	mask     Value   // of the entries of all lists; 0 for none
-	maskGrad Value   // its gradient; 0 for none
-	forward  int     // operations of the forward pass
-	places   int     // where aggregation and product may change places
-	known    []Value // results of layers, of which rows are Halo.States
-	inPlace  bool    // the features but those of Nodes(1) are read where they are kept
-	mayCut   bool    // they may be in pieces there
-	sparse   bool    // the features are sparse rows
-	memory   *memoryMap
-	lists    []listUse // that it reads
-	sorts    bool      // entries of lists by their types
-	columns  int       // of entries, that it reads
-	looped   bool      // zeros for loops are among these
+	seed     Value // gradient of the logits; 0 without a backward pass
+	input    Value // gradient of the features; 0 where it is not wanted
+	explains bool  // edges are masked, and parameters have no gradients
+	// keepsFeatures is Options.KeepFeatures.
+	keepsFeatures bool
+	mask          Value   // of the entries of all lists; 0 for none
+	maskGrad      Value   // its gradient; 0 for none
+	forward       int     // operations of the forward pass
+	places        int     // where aggregation and product may change places
+	known         []Value // results of layers, of which rows are Halo.States
+	inPlace       bool    // the features but those of Nodes(1) are read where they are kept
+	mayCut        bool    // they may be in pieces there
+	sparse        bool    // the features are sparse rows
+	memory        *memoryMap
+	lists         []listUse // that it reads
+	sorts         bool      // entries of lists by their types
+	columns       int       // of entries, that it reads
+	looped        bool      // zeros for loops are among these
 }
 
 func newProgram(params *Params, layers int) *Program {

@@ -128,6 +128,7 @@ var rooms = map[string][]string{
 		"sample/superbatch",
 		"sample/partbuffer",
 		"sample/loader",
+		"sample/shared",
 	},
 	"serve": {
 		"serve/protocol",
@@ -199,6 +200,7 @@ var rooms = map[string][]string{
 		"train/calibrate",
 		"train/link",
 		"train/probe",
+		"train/partitions",
 		"train",
 		"train/report",
 	},

@@ -54,6 +54,16 @@ func (b *Budget) Part(limit int64) *Budget {
 	return part
 }
 
+// Close counts what is still reserved on the heap in a part no longer, also in the whole: its owner
+// is done. Arenas are counted until they are freed.
+func (b *Budget) Close() error {
+	b.mu.Lock()
+	left := b.mu.heap
+	b.mu.Unlock()
+	b.Release(left)
+	return nil
+}
+
 // NewProcessBudget returns a budget that bounds a whole process to memory bytes: its arenas, its Go
 // heap with garbage, and the program itself. Heap once taken stays counted until CollectHeap, since
 // Go gives it back late. If Govern was called, the limit of Go's collector follows what is counted,

@@ -105,8 +105,11 @@ func TestPart(t *testing.T) {
 	if err := part.Reserve("d", 100<<10); err != nil {
 		t.Errorf("with more memory: %v", err)
 	}
-	part.Release(100 << 10)
 	whole.Release(880 << 10)
+	if err := part.Close(); err != nil || part.Used() != whole.Used() || part.Used() < 128<<10 {
+		t.Errorf("%v, %d and %d bytes are left of an arena of 128 KiB", err, part.Used(),
+			whole.Used())
+	}
 	if err := a.Free(); err != nil || part.Used() != 0 || whole.Used() != 0 {
 		t.Errorf("%v, %d and %d bytes are left", err, part.Used(), whole.Used())
 	}

@@ -40,6 +40,13 @@ type Epoch struct {
 	stats  sample.PipelineStats
 }
 
+// With returns an epoch that hands out other batches, and measures as much as this one.
+func (e *Epoch) With(b sample.Batches) *Epoch {
+	other := *e
+	other.Batches = b
+	return &other
+}
+
 // measure starts to measure. It comes before batches are started, because a pipeline works before
 // it is asked for a batch, and all of that counts.
 func (l *Loader) measure() *Epoch {

@@ -45,6 +45,8 @@ type Spec struct {
 	// Halo says that batches have nodes outside memory, whose hidden states are known from earlier
 	// steps: see program.Halo.
 	Halo bool
+	// KeepFeatures has steps leave the features of a batch as they are, for others who read it.
+	KeepFeatures bool
 	setting.Options
 }
 
@@ -131,5 +133,5 @@ func (s *Spec) options(train, inPlace bool) program.Options {
 	return program.Options{Layers: s.Hops(), Features: s.Dims[0], Train: train, InPlace: inPlace,
 		InputGrad: s.NodeEmbedding > 0, Half: s.Half, HalfFeatures: s.HalfFeatures(),
 		FuseAttention: s.FuseAttention, Sparse: s.SparseWords, Cut: len(s.TypeWidths) > 0,
-		Explain: s.Explain && !train}
+		Explain: s.Explain && !train, KeepFeatures: s.KeepFeatures}
 }

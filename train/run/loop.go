@@ -140,6 +140,9 @@ func (l *Loop) Note(text string) {
 	}
 }
 
+// Notes returns the notes so far.
+func (l *Loop) Notes() []string { return l.notes }
+
 func (l *Loop) run(ctx context.Context) error {
 	if !l.Resumed && l.Spec.Name != "" { // before memory is planned, which takes time
 		l.Dir = runs.Open(l.store, l.Spec.Name)

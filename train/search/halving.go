@@ -57,9 +57,10 @@ type Outcome struct {
 
 // Trainer trains trials.
 type Trainer interface {
-	// Train trains a trial until it has trained for a number of epochs, or ends earlier. An
-	// error ends the search; a trial that fails by its own settings is an outcome.
-	Train(ctx context.Context, trial, epochs int) (Outcome, error)
+	// Train trains trials until each has trained for a number of epochs, or ends earlier, and tells
+	// what each reached, in any order. An error ends the search; a trial that fails by its own
+	// settings is an outcome.
+	Train(ctx context.Context, trials []int, epochs int, told func(Outcome)) error
 	// Better reports whether a value of the metric is better than another.
 	Better(a, b float64) bool
 }
@@ -80,13 +81,15 @@ func Run(ctx context.Context, rungs []Rung, t Trainer,
 		told(Rung{Trials: n, Epochs: r.Epochs}, nil)
 		going := all[:n]
 		slices.SortFunc(going, func(a, b Outcome) int { return a.Trial - b.Trial })
-		for i := range going {
-			o, err := t.Train(ctx, going[i].Trial, r.Epochs)
-			if err != nil {
-				return all, err
-			}
-			going[i] = o
+		var trials []int
+		for _, o := range going {
+			trials = append(trials, o.Trial)
+		}
+		if err := t.Train(ctx, trials, r.Epochs, func(o Outcome) {
+			going[slices.Index(trials, o.Trial)] = o
 			told(r, &o)
+		}); err != nil {
+			return all, err
 		}
 		sortBest(going, t)
 	}

@@ -41,7 +41,18 @@ type curves struct {
 
 func (c *curves) Better(a, b float64) bool { return a > b != c.less }
 
-func (c *curves) Train(_ context.Context, trial, epochs int) (Outcome, error) {
+func (c *curves) Train(_ context.Context, trials []int, epochs int, told func(Outcome)) error {
+	for _, trial := range trials {
+		o, err := c.train(trial, epochs)
+		if err != nil {
+			return err
+		}
+		told(o)
+	}
+	return nil
+}
+
+func (c *curves) train(trial, epochs int) (Outcome, error) {
 	c.log = append(c.log, fmt.Sprintf("%d:%d", trial, epochs))
 	o := Outcome{Trial: trial, Epochs: epochs, Best: c.value[trial], BestEpoch: epochs}
 	if epochs >= 10 {

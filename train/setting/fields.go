@@ -174,6 +174,19 @@ func sameRows(now, was Settings, run string) error {
 	return nil
 }
 
+// SameBatches returns an error for the first setting by which the batches of two runs may differ.
+func (c *Node) SameBatches(other *Node) error {
+	for _, r := range Rows {
+		if r.For&OfNodes == 0 || r.Beside || r.Free&OfNodes != 0 {
+			continue
+		}
+		if a, b := r.raw(c), r.raw(other); a != b {
+			return fmt.Errorf("%s is %s, and %s there", r.Name, a, b)
+		}
+	}
+	return nil
+}
+
 // sameModel reports the first setting by which the weights of a run do not fit.
 func sameModel(now, was Settings, run string) error {
 	for _, r := range Rows {

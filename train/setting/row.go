@@ -85,6 +85,8 @@ type Row struct {
 	KeptIf func(c *Node) bool
 	// Weights says that the weights of a run fit no model with another value.
 	Weights bool
+	// Beside says that no batch of a run of nodes depends on the setting.
+	Beside bool
 	// InPlan says what of the setting the time of a step, or of sampling, depends on.
 	InPlan PlanKey
 	// Needs are other settings of links without which it changes nothing.

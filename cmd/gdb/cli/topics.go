@@ -164,5 +164,7 @@ train for --epochs. 20 trials of 60 epochs take 351 epochs at most, and not
 1,200. A trial that stops on its patience is done; one that diverges is out.
 
 Each trial is a run, NAME-01 and so on, with NAME of --run or the next free
-s0001; gdb runs compares them. Those that stopped early go on with --resume.
+s0001; gdb runs compares them. Trials that differ in the model's shape and in
+how it learns train at the same time, on the same batches. Those that stopped
+early go on with --resume.
 Ctrl-C stops a search; the same command with --run NAME goes on with it.`

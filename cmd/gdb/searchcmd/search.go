@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/internal/bug"
 	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
@@ -41,9 +43,10 @@ type Search struct {
 	Name     string // of the search; its runs are NAME-01, NAME-02, …
 	Schedule setting.Schedule
 	JSON     bool
-	// TrainRun trains a run with the settings of a trial, from the start or from where it stopped.
-	TrainRun func(ctx context.Context, t search.Trial, run string, goesOn bool,
-		obs func(run.Event)) error
+	// Groups has the number of each trial's group: those of one can share what is open, and Open
+	// opens that for them.
+	Groups []int
+	Open   func(ctx context.Context, group []search.Trial) (Opened, error)
 	// Same returns an error if a run that exists has other settings than a trial.
 	Same func(t search.Trial, run string) error
 	// Again is the command that goes on with the search, and Next returns commands that use a run.
@@ -52,9 +55,27 @@ type Search struct {
 
 	bar    *cli.Bar
 	metric string
-	noted  map[string]bool
+	opened Opened // for trials of the group open; nil for none
+	group  int
 	failed error // of output
+
+	mu    sync.Mutex // guards what runs that train at the same time tell
+	noted map[string]bool
 }
+
+// Opened is what trials of a group share.
+type Opened interface {
+	// Most is how many of them may train at the same time.
+	Most() int
+	// Begin returns what trains a run with the settings of a trial, from the start or from where it
+	// stopped: it is called once, at the same time as all others that were begun.
+	Begin() TrainRun
+	Close() error
+}
+
+// TrainRun trains a run with the settings of a trial, from the start or from where it stopped.
+type TrainRun func(ctx context.Context, t search.Trial, run string, goesOn bool,
+	obs func(run.Event)) error
 
 // Parse reads the flags, and draws the trials.
 func (f *Flags) Parse(seed uint64) (space search.Space, trials []search.Trial, err error) {
@@ -104,6 +125,7 @@ func (s *Search) Do(ctx context.Context) error {
 	rungs := search.Rungs(len(s.Trials), s.Schedule.Epochs, s.Schedule.EvalEvery)
 	s.begin(rungs)
 	all, err := search.Run(ctx, rungs, s, s.told)
+	err = cli.FirstError(err, s.close())
 	s.bar.Finish()
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(s.Err, "%s: stopped; go on with: %s\n", message.Program, s.Again)
@@ -132,31 +154,147 @@ func (s *Search) begin(rungs []search.Rung) {
 // Better compares by the metric of the runs.
 func (s *Search) Better(a, b float64) bool { return setting.Better(s.metric, a, b) }
 
-// Train trains a trial until it has trained for a number of epochs.
-func (s *Search) Train(ctx context.Context, trial, epochs int) (search.Outcome, error) {
-	name := s.runName(trial)
-	was, err := s.record(ctx, name)
+// Train trains trials until each has trained for a number of epochs: those of a group at the same
+// time, as many as may, and what was trained before not again.
+func (s *Search) Train(ctx context.Context, trials []int, epochs int,
+	told func(search.Outcome)) error {
+	for len(trials) > 0 {
+		group := s.Groups[trials[0]]
+		some, rest := []int(nil), []int(nil)
+		for _, t := range trials {
+			if s.Groups[t] == group {
+				some = append(some, t)
+			} else {
+				rest = append(rest, t)
+			}
+		}
+		if err := s.trainGroup(ctx, group, some, epochs, told); err != nil {
+			return err
+		}
+		trials = rest
+	}
+	return nil
+}
+
+// trainGroup trains trials of a group.
+func (s *Search) trainGroup(ctx context.Context, group int, trials []int, epochs int,
+	told func(search.Outcome)) error {
+	left := map[int]bool{} // those to train, and whether they go on
+	for _, t := range trials {
+		was, err := s.record(ctx, s.runName(t))
+		if err == nil && was.Name != "" {
+			err = s.Same(s.Trials[t], was.Name)
+		}
+		if err != nil {
+			return s.named(t, err)
+		}
+		if was.Status != done && was.Epochs < epochs {
+			left[t] = was.Name != ""
+		}
+	}
+	for len(trials) > 0 {
+		some := trials
+		if len(left) > 0 {
+			if err := s.use(ctx, group); err != nil {
+				return err
+			}
+			some = trials[:min(len(trials), s.opened.Most())]
+		}
+		outcomes, err := s.trainBeside(ctx, some, left, epochs)
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			told(o)
+		}
+		trials = trials[len(some):]
+	}
+	return nil
+}
+
+// named says of which trial an error is.
+func (s *Search) named(trial int, err error) error {
+	return fmt.Errorf("trial %d (%s): %w", trial+1, s.Trials[trial], err)
+}
+
+// use has opened what the trials of a group share.
+func (s *Search) use(ctx context.Context, group int) error {
+	if s.opened != nil && s.group == group {
+		return nil
+	}
+	if err := s.close(); err != nil {
+		return err
+	}
+	var all []search.Trial
+	for i, t := range s.Trials {
+		if s.Groups[i] == group {
+			all = append(all, t)
+		}
+	}
+	opened, err := s.Open(ctx, all)
 	if err != nil {
-		return search.Outcome{}, err
+		return s.named(slices.Index(s.Groups, group), err)
 	}
-	if was.Name != "" {
-		err = s.Same(s.Trials[trial], name)
+	s.opened, s.group = opened, group
+	return nil
+}
+
+// close closes what is open.
+func (s *Search) close() error {
+	o := s.opened
+	if s.opened = nil; o == nil {
+		return nil
 	}
-	if err == nil && was.Status != done && was.Epochs < epochs {
-		err = s.train(ctx, trial, epochs, was.Name != "")
+	return o.Close()
+}
+
+// trainBeside trains trials at the same time, those that are left to train. The first error stops
+// all of them.
+func (s *Search) trainBeside(ctx context.Context, trials []int, left map[int]bool,
+	epochs int) ([]search.Outcome, error) {
+	within, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	outcomes := make([]search.Outcome, len(trials))
+	begun := make([]TrainRun, len(trials))
+	for i, t := range trials {
+		outcomes[i].Trial = t
+		if _, train := left[t]; train {
+			begun[i] = s.opened.Begin()
+		}
 	}
-	o := search.Outcome{Trial: trial}
-	switch {
-	case errors.Is(err, setting.ErrDiverged):
-		o.Failed = "diverged"
-	case err != nil:
-		return o, fmt.Errorf("trial %d (%s): %w", trial+1, s.Trials[trial], err)
+	var all sync.WaitGroup
+	for i, t := range trials {
+		if begun[i] == nil {
+			continue
+		}
+		goesOn := left[t]
+		all.Go(func() {
+			defer bug.Catch()
+			err := s.train(within, begun[i], t, epochs, goesOn)
+			switch {
+			case errors.Is(err, setting.ErrDiverged):
+				outcomes[i].Failed = "diverged"
+			case err != nil:
+				stop(s.named(t, err))
+			}
+		})
 	}
-	if was, err = s.record(ctx, name); err != nil {
-		return o, err
+	all.Wait()
+	if err := context.Cause(within); err != nil {
+		return nil, err
 	}
-	s.metric = was.Metric
-	return o, s.read(name, epochs, &o)
+	for i, t := range trials {
+		delete(left, t)
+		r, err := s.record(ctx, s.runName(t))
+		if err == nil {
+			s.metric = r.Metric
+			err = s.read(r.Name, epochs, &outcomes[i])
+		}
+		if err != nil {
+			return nil, s.named(t, err)
+		}
+	}
+	return outcomes, nil
 }
 
 // done is the status of a run that has ended as it should.
@@ -173,10 +311,12 @@ func (s *Search) record(ctx context.Context, name string) (r kv.RunMeta, err err
 
 // train trains a trial, and stops it once it has trained for a number of epochs: it writes a
 // checkpoint then, as a run does that is interrupted.
-func (s *Search) train(ctx context.Context, trial, epochs int, goesOn bool) error {
+func (s *Search) train(ctx context.Context, begun TrainRun, trial, epochs int, goesOn bool) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	err := s.TrainRun(within, s.Trials[trial], s.runName(trial), goesOn, func(e run.Event) {
+	err := begun(within, s.Trials[trial], s.runName(trial), goesOn, func(e run.Event) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		switch {
 		case e.Started != nil:
 			s.note(e.Started.Note)

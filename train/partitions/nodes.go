@@ -1,4 +1,6 @@
-package train
+// Package partitions plans which partitions of a graph are in memory while nodes are trained on,
+// and opens the buffer that batches are drawn from.
+package partitions
 
 import (
 	"context"
@@ -18,11 +20,11 @@ import (
 	"gdb/train/setting"
 )
 
-// nodePartitions has some partitions of the graph in memory while nodes are trained on. It plans
+// Nodes has some partitions of the graph in memory while nodes are trained on. It plans
 // which, and opens the buffer that training goes through. It has the orders Dispersed and
 // Sequential of Waleffe, Mohoney, Rekatsinas and Venkataraman, "Marius++", section 5.3, and chooses
 // sizes by the rules of section 6.
-type nodePartitions struct {
+type Nodes struct {
 	*partbuffer.Buffer
 	spec  partition.OrderSpec
 	bytes int64
@@ -47,11 +49,11 @@ const (
 	entryBytes = 5
 )
 
-// openPartitions chooses what the settings leave open and takes the memory. What is not given as a
+// Open chooses what the settings leave open and takes the memory. What is not given as a
 // number is chosen within half of the free memory, since batches, steps and evaluations need the
 // rest. train lists the training nodes in ascending order. The features of src must be open.
-func openPartitions(ctx context.Context, src *loader.Source, c *setting.Node,
-	train []sample.NodeID) (*nodePartitions, error) {
+func Open(ctx context.Context, src *loader.Source, c *setting.Node,
+	train []sample.NodeID) (*Nodes, error) {
 	x := src.Extras
 	if x.EdgeTypes || x.EdgeWeights || x.WeightSums {
 		return nil, fmt.Errorf("train: %s keeps no types and weights of edges, which this "+
@@ -68,7 +70,7 @@ func openPartitions(ctx context.Context, src *loader.Source, c *setting.Node,
 	if c.Backend == backend.CUDA { // auto may have chosen it
 		return nil, fmt.Errorf("train: %s is for --backend cpu", c.Means())
 	}
-	b := &nodePartitions{}
+	b := &Nodes{}
 	cfg, err := b.plan(ctx, src, c, train)
 	if err != nil {
 		return nil, err
@@ -83,7 +85,7 @@ func openPartitions(ctx context.Context, src *loader.Source, c *setting.Node,
 }
 
 // plan chooses the partitions in memory, and returns the configuration of their buffer.
-func (b *nodePartitions) plan(ctx context.Context, src *loader.Source, c *setting.Node,
+func (b *Nodes) plan(ctx context.Context, src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*partbuffer.Config, error) {
 	if c.Macro() {
 		return b.planMacro(ctx, src, c, train)
@@ -103,7 +105,7 @@ func rowDim(src *loader.Source) int {
 }
 
 // choose chooses the numbers of partitions, of partitions in memory, and of logical partitions.
-func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) error {
+func (b *Nodes) choose(src *loader.Source, c *setting.Node, train int) error {
 	m, budget := src.Meta, src.Budget
 	lists := topology.FileBytes(src.Store, layout.In)
 	f := partition.Facts{Nodes: m.Nodes, RowBytes: 4*int64(rowDim(src)) + slotBytes, Edges: m.Edges,
@@ -127,9 +129,9 @@ func (b *nodePartitions) choose(src *loader.Source, c *setting.Node, train int) 
 	return nil
 }
 
-// record notes in the settings what was chosen, so that a run that goes on has the same. The
+// Record notes in the settings what was chosen, so that a run that goes on has the same. The
 // store has the partitions of macro-batches.
-func (b *nodePartitions) record(c *setting.Node) {
+func (b *Nodes) Record(c *setting.Node) {
 	c.PartitionsInMemory = b.spec.Capacity
 	if c.Macro() {
 		c.Hubs = b.hubBytes
@@ -139,7 +141,7 @@ func (b *nodePartitions) record(c *setting.Node) {
 }
 
 // config returns the configuration with which the buffer is opened.
-func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
+func (b *Nodes) config(src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*partbuffer.Config, error) {
 	o, err := partition.NewOrder(b.spec)
 	if err != nil {
@@ -165,7 +167,7 @@ func (b *nodePartitions) config(src *loader.Source, c *setting.Node,
 }
 
 // cost computes what the first epoch reads.
-func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) {
+func (b *Nodes) cost(src *loader.Source, cfg *partbuffer.Config) {
 	row := 4 * int64(rowDim(src))
 	e := cfg.Order.Epoch(0)
 	lists := float64(topology.FileBytes(src.Store, layout.In)) / float64(src.Meta.Nodes)
@@ -181,9 +183,9 @@ func (b *nodePartitions) cost(src *loader.Source, cfg *partbuffer.Config) {
 	}
 }
 
-// decide chooses how often macro-batches are used where that is left to the plan: as often as
+// Decide chooses how often macro-batches are used where that is left to the plan: as often as
 // computing takes no longer than reading the next one, by what was measured.
-func (b *nodePartitions) decide(c *setting.Node, f *plan.Forecast) error {
+func (b *Nodes) Decide(c *setting.Node, f *plan.Forecast) error {
 	if c.Reuse != setting.ReuseAuto {
 		return nil
 	}
@@ -205,7 +207,7 @@ func (b *nodePartitions) decide(c *setting.Node, f *plan.Forecast) error {
 
 // Describe adds the buffer to the plan of a training. It removes the forecast, which is for
 // exact sampling.
-func (b *nodePartitions) Describe(p *plan.Plan) {
+func (b *Nodes) Describe(p *plan.Plan) {
 	order := string(b.spec.Policy)
 	if b.macro != nil {
 		order = setting.StrategyMacro
@@ -221,7 +223,7 @@ func (b *nodePartitions) Describe(p *plan.Plan) {
 }
 
 // Note says whether batches are approximate; "" without a buffer.
-func (b *nodePartitions) Note() string {
+func (b *Nodes) Note() string {
 	if b == nil {
 		return ""
 	}

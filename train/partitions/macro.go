@@ -1,4 +1,4 @@
-package train
+package partitions
 
 import (
 	"context"
@@ -31,7 +31,7 @@ const (
 
 // planMacro plans macro-batches of the partitions that the store has: as many as fit twice in half
 // of the free memory, with hubs beside them ("Hanoi", section 4.2.1).
-func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *setting.Node,
+func (b *Nodes) planMacro(ctx context.Context, src *loader.Source, c *setting.Node,
 	train []sample.NodeID) (*partbuffer.Config, error) {
 	b.hubBytes = setting.HubsNone
 	deal, entries, err := storePartitions(src.Meta)
@@ -79,7 +79,7 @@ func (b *nodePartitions) planMacro(ctx context.Context, src *loader.Source, c *s
 }
 
 // chooseCapacity makes sets as large as fit, or as was asked for.
-func (b *nodePartitions) chooseCapacity(c *setting.Node, cfg *partbuffer.Config, dim int,
+func (b *Nodes) chooseCapacity(c *setting.Node, cfg *partbuffer.Config, dim int,
 	free int64, fits func(capacity int) (bool, error)) error {
 	parts := cfg.Deal.Parts()
 	if c.PartitionsInMemory > 0 {
@@ -131,7 +131,7 @@ func storePartitions(m *kv.Meta) (*partition.Deal, []uint64, error) {
 }
 
 // setCapacity makes sets of about this number of partitions, and says whether they fit.
-func (b *nodePartitions) setCapacity(cfg *partbuffer.Config, seed uint64, capacity int,
+func (b *Nodes) setCapacity(cfg *partbuffer.Config, seed uint64, capacity int,
 	entries []uint64, dim int, free int64) (bool, error) {
 	parts := cfg.Deal.Parts()
 	groups := (parts + capacity - 1) / capacity
@@ -155,7 +155,7 @@ func scan(src *loader.Source) func(context.Context,
 }
 
 // chooseHubs chooses the nodes that stay in memory.
-func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *setting.Node,
+func (b *Nodes) chooseHubs(ctx context.Context, src *loader.Source, c *setting.Node,
 	cfg *partbuffer.Config, dim int, free int64) error {
 	if b.hubBytes = c.Hubs; c.Hubs == 0 {
 		if c.PartitionsInMemory > 0 {
@@ -191,7 +191,7 @@ func (b *nodePartitions) chooseHubs(ctx context.Context, src *loader.Source, c *
 
 // describeMacro tells of sets, and how many neighbors a node keeps: those in its partition, and as
 // many of the others as its set has of the other partitions ("Hanoi", Table 4.3).
-func (b *nodePartitions) describeMacro(m *kv.Meta) {
+func (b *Nodes) describeMacro(m *kv.Meta) {
 	c, p := b.spec.Capacity, b.spec.Parts
 	if p == 0 || c == p {
 		return
@@ -212,7 +212,7 @@ func (b *nodePartitions) describeMacro(m *kv.Meta) {
 }
 
 // describeHalo tells what neighbors outside memory take of an epoch, and what is computed for them.
-func (b *nodePartitions) describeHalo(c *setting.Node, train, dim int) {
+func (b *Nodes) describeHalo(c *setting.Node, train, dim int) {
 	if !c.Halo() || b.spec.Parts == b.spec.Capacity {
 		return
 	}
