@@ -106,6 +106,7 @@ var rooms = map[string][]string{
 		"layout/ingest/columnar",
 		"layout/ingest/table",
 		"layout/ingest/stream",
+		"layout/ingest/stream/gen",
 		"layout/ingest/source",
 		"layout/ingest/schema",
 		"layout/export",

@@ -104,12 +104,13 @@ func (t *listPass) countLists(r *stream.ListRun, watch *stream.PairWatch) error 
 			y.part++
 		}
 		parts[y.part].Edges += uint64(len(nbrs))
+		if watch != nil {
+			t.out.Loops += watch.ObserveList(v, mem.View[uint32](mem.BytesOf(nbrs)))
+			continue
+		}
 		at, _ := slices.BinarySearch(nbrs, node)
 		for ; at < len(nbrs) && nbrs[at] == node; at++ {
 			t.out.Loops++
-		}
-		if watch != nil {
-			watch.ObserveList(v, mem.View[uint32](mem.BytesOf(nbrs)))
 		}
 	}
 	if y.typed {

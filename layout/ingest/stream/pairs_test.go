@@ -36,7 +36,7 @@ func TestPairWatch(t *testing.T) {
 			t.Errorf("%d edges: %.3f of the nodes are sources and destinations, want %.3f", edges,
 				share, want)
 		}
-		if c.Pairs > pairsMost || c.Ends > pairsMost {
+		if c.Pairs > pairsMost || c.Ends > endsMost {
 			t.Errorf("samples of %d and %d", c.Pairs, c.Ends)
 		}
 	}
@@ -55,8 +55,21 @@ func TestPairWatchLists(t *testing.T) {
 		for range rnd.IntN(10) / 2 * 2 {
 			src = append(src, rnd.Uint32N(nodes))
 		}
+		if dst%2 == 1 { // the reverse of the edge that every other node has to the next
+			src = append(src, uint32(dst-1))
+		} else {
+			src = append(src, uint32(dst+1))
+		}
 		slices.Sort(src)
-		lists.ObserveList(dst, src)
+		loops := uint64(0)
+		for _, a := range src {
+			if uint64(a) == dst {
+				loops++
+			}
+		}
+		if got := lists.ObserveList(dst, src); got != loops {
+			t.Fatalf("node %d: %d loops, want %d", dst, got, loops)
+		}
 		for _, a := range src {
 			edges.Observe([]uint64{uint64(a)}, []uint64{dst})
 		}
@@ -64,5 +77,29 @@ func TestPairWatchLists(t *testing.T) {
 	got, want := lists.Counts(), edges.Counts()
 	if got != want || got.Both == 0 || got.Shared == 0 || got.Pairs < 1000 {
 		t.Errorf("lists: %+v, their edges: %+v", got, want)
+	}
+}
+
+// TestMarks: the kernel marks what the plain loop does, of lists of any length and samples of any
+// share.
+func TestMarks(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{1, 2, 15, 16, 17, 31, 32, 33, 1000, marksMost} {
+		src := make([]uint32, n)
+		for i := range src {
+			src[i] = rnd.Uint32()
+		}
+		for zeros := range uint(33) {
+			f := newFilter(uint64(src[n/2]), math.MaxUint32>>zeros, math.MaxUint32>>(zeros/2))
+			var got, want [marksMost / marksWord]uint16
+			f.mark(src, &got)
+			f.markPlain(src, &want)
+			if got != want {
+				t.Fatalf("%d sources, %d zeros: %x, want %x", n, zeros, got, want)
+			}
+			if want[n/2/marksWord]>>(n/2%marksWord)&1 == 0 {
+				t.Fatalf("%d sources: the loop has no mark", n)
+			}
+		}
 	}
 }
