@@ -120,38 +120,42 @@ func oneCell(list []uint32, first uint32, l int) (k cells, ok bool) {
 
 // cellUpper returns how many upper bits the widest cell needs, with per entries in a cell.
 func cellUpper(list []uint32, first uint32, per, l int) int {
-	most := per
-	for from := 0; from < len(list); from += per {
-		last := min(from+per, len(list)) - 1
-		most = max(most, last-from+1+int((list[last]-first)>>l-(list[from]-first)>>l))
-	}
-	return most
+	return max(per, widest(list, first, per, l, math.MaxInt))
 }
 
 // cellsHold reports whether cells with per entries hold all upper bits, which cellUpper says too.
 func cellsHold(list []uint32, first uint32, per, l int) bool {
-	for from := 0; from < len(list); from += per {
+	return per <= upperMost && widest(list, first, per, l, upperMost) <= upperMost
+}
+
+// widestPlain returns how many upper bits the widest cell needs, but for unused places of the last
+// one. It may return those of the first cell that needs more than most.
+func widestPlain(list []uint32, first uint32, per, l, most int) (wide int) {
+	for from := 0; from < len(list) && wide <= most; from += per {
 		last := min(from+per, len(list)) - 1
-		if last-from+1+int((list[last]-first)>>l-(list[from]-first)>>l) > upperMost {
-			return false
-		}
+		wide = max(wide, last-from+1+int((list[last]-first)>>l-(list[from]-first)>>l))
 	}
-	return per <= upperMost
+	return wide
 }
 
 // append writes the entries of a list whose first id is first.
 func (k cells) append(w *Writer, list []uint32, first uint32) {
 	w.Add(k.head(), cellsHead)
+	w.addCells(k, list, first)
+}
+
+// addCellsPlain appends cells without their head.
+func (w *Writer) addCellsPlain(k cells, list []uint32, first uint32) {
 	for len(list) > 0 {
 		cell := list[:min(int(k.per), len(list))]
 		list = list[len(cell):]
 		base, upper := (cell[0]-first)>>k.low, uint64(0)
 		for i, v := range cell {
-			upper |= 1 << (int((v-first)>>k.low-base) + i)
+			upper |= 1 << ((int((v-first)>>k.low-base) + i) & 63)
 		}
 		w.Add(uint64(base), int(k.base))
 		w.Add(upper, int(k.upper))
-		w.addLow(cell, first, int(k.low))
+		w.addLowPlain(cell, first, int(k.low))
 	}
 }
 
@@ -168,6 +172,14 @@ func (k cells) at(b []byte, at, i uint64) (v uint32, ok bool) {
 
 // decode decodes the cells at a place to ids, which are all ids of a list but the first.
 func (k cells) decode(b []byte, at uint64, first uint32, ids []uint32) error {
+	if readCells(k, b, at, first, ids) {
+		return nil
+	}
+	return k.decodePlain(b, at, first, ids)
+}
+
+// decodePlain does what decode does, and tells what is damaged.
+func (k cells) decodePlain(b []byte, at uint64, first uint32, ids []uint32) error {
 	prev, low := first, uint64(k.low)
 	mask := uint64(1)<<low - 1
 	for len(ids) > 0 {

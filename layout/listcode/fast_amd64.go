@@ -83,3 +83,52 @@ func selectBit(word, rank uint64) uint64 {
 	}
 	return selectBMI(word, rank)
 }
+
+// lowFast is how many low bits of an id kernels write at most.
+const lowFast = 28
+
+// twice returns a number of 32 bits in both halves of a word.
+func twice(v uint64) uint64 { return v<<32 | v }
+
+// addLow does what addLowPlain does.
+func (w *Writer) addLow(list []uint32, first uint32, width int) {
+	if !fast || width > lowFast || len(list) == 0 {
+		w.addLowPlain(list, first, width)
+		return
+	}
+	w.room(uint64(len(list)) * uint64(width))
+	i, bit := w.at>>3, w.at&7
+	end := writeLowBMI(list, twice(uint64(first)), twice(1<<width-1), uint64(width), &w.buf[i], bit)
+	w.at += end - bit
+}
+
+// addCells does what addCellsPlain does.
+func (w *Writer) addCells(k cells, list []uint32, first uint32) {
+	if !fast || k.low > lowFast || len(list) == 0 {
+		w.addCellsPlain(k, list, first)
+		return
+	}
+	w.room(k.size(uint64(len(list))))
+	i, bit := w.at>>3, w.at&7
+	end := writeCellsBMI(list, twice(uint64(first)), twice(1<<k.low-1), uint64(k.low),
+		uint64(k.per), uint64(k.upper), uint64(k.base), &w.buf[i], bit)
+	w.at += end - bit
+}
+
+// readCells decodes what decodePlain decodes. It returns false if that is damaged, or to be
+// decoded without kernels.
+func readCells(k cells, b []byte, at uint64, first uint32, ids []uint32) bool {
+	if !fast || len(ids) == 0 {
+		return false
+	}
+	return readCellsBMI(&b[0], at, uint64(k.low), uint64(k.per), uint64(k.upper), uint64(k.base),
+		ids, first)
+}
+
+// widest does what widestPlain does.
+func widest(list []uint32, first uint32, per, l, most int) int {
+	if !fast || len(list) == 0 {
+		return widestPlain(list, first, per, l, most)
+	}
+	return int(widestBMI(list, uint64(first), uint64(per), uint64(l), uint64(most)))
+}

@@ -43,3 +43,26 @@ func takeBMI(b *byte, places *uint64, n int, out *uint32)
 //
 //go:noescape
 func headsBMI(b *byte, at []uint64, codings *uint64, refs *uint64, counts *uint32, posBits uint64, forms *uint64, recips *uint32)
+
+// writeLowBMI writes the low bits, up to 28, of each id less the first of the list, which
+// first2 has twice, from bit at of buf on, and returns where they end. The byte there has
+// zeros from that bit on, and 16 bytes after the end are spoiled.
+//
+//go:noescape
+func writeLowBMI(ids []uint32, first2 uint64, mask2 uint64, low uint64, buf *byte, at uint64) (end uint64)
+
+// writeCellsBMI is cells.append without the head, from bit at of buf on: see writeLowBMI.
+// There is one id at least.
+//
+//go:noescape
+func writeCellsBMI(ids []uint32, first2 uint64, mask2 uint64, low uint64, per uint64, upper uint64, base uint64, buf *byte, at uint64) (end uint64)
+
+// readCellsBMI is cells.decode of one id at least; not ok if the cells are damaged.
+//
+//go:noescape
+func readCellsBMI(b *byte, at uint64, low uint64, per uint64, upper uint64, base uint64, ids []uint32, first uint32) (ok bool)
+
+// widestBMI is widestPlain of one id at least.
+//
+//go:noescape
+func widestBMI(ids []uint32, first uint64, per uint64, low uint64, most uint64) uint64

@@ -366,3 +366,276 @@ whole:
 	IMULQ posBits+56(FP), R8
 	ADDQ  R8, R9
 	JMP   write
+
+// func writeLowBMI(ids []uint32, first2 uint64, mask2 uint64, low uint64, buf *byte, at uint64) (end uint64)
+// Requires: BMI2
+TEXT ·writeLowBMI(SB), NOSPLIT, $0-72
+	MOVQ    ids_base+0(FP), AX
+	MOVQ    ids_len+8(FP), CX
+	LEAQ    (AX)(CX*4), CX
+	MOVQ    first2+24(FP), DX
+	MOVQ    mask2+32(FP), BX
+	MOVQ    low+40(FP), SI
+	MOVQ    buf+48(FP), DI
+	MOVQ    at+56(FP), R9
+	MOVQ    DI, R8
+	MOVQ    R9, R10
+	SHRQ    $0x03, R10
+	ADDQ    R10, R8
+	ANDQ    $0x07, R9
+	MOVBLZX (R8), R11
+
+lowPair:
+	LEAQ  8(AX), R10
+	CMPQ  R10, CX
+	JA    lowSingle
+	MOVQ  (AX), R10
+	SUBQ  DX, R10
+	PEXTQ BX, R10, R10
+	SHLXQ R9, R10, R10
+	ORQ   R10, R11
+	MOVQ  R11, (R8)
+	LEAQ  (R9)(SI*2), R9
+	MOVQ  R9, R10
+	ANDQ  $0x38, R10
+	SHRXQ R10, R11, R11
+	MOVQ  R9, R10
+	SHRQ  $0x03, R10
+	ADDQ  R10, R8
+	ANDQ  $0x07, R9
+	ADDQ  $0x08, AX
+	JMP   lowPair
+
+lowSingle:
+	CMPQ  AX, CX
+	JE    lowDone
+	MOVL  (AX), R10
+	SUBL  DX, R10
+	BZHIQ SI, R10, R10
+	SHLXQ R9, R10, R10
+	ORQ   R10, R11
+	MOVQ  R11, (R8)
+	ADDQ  SI, R9
+	MOVQ  R9, R10
+	SHRQ  $0x03, R10
+	ADDQ  R10, R8
+	ANDQ  $0x07, R9
+	ADDQ  $0x04, AX
+
+lowDone:
+	SUBQ DI, R8
+	LEAQ (R9)(R8*8), R8
+	MOVQ R8, end+64(FP)
+	RET
+
+// func writeCellsBMI(ids []uint32, first2 uint64, mask2 uint64, low uint64, per uint64, upper uint64, base uint64, buf *byte, at uint64) (end uint64)
+// Requires: BMI2, CMOV
+TEXT ·writeCellsBMI(SB), NOSPLIT, $0-96
+	MOVQ ids_base+0(FP), AX
+	MOVQ ids_len+8(FP), DI
+	MOVQ first2+24(FP), DX
+	MOVQ mask2+32(FP), BX
+	MOVQ low+40(FP), SI
+	MOVQ buf+72(FP), R11
+	MOVQ at+80(FP), R13
+	MOVQ R11, R12
+	MOVQ R13, R14
+	SHRQ $0x03, R14
+	ADDQ R14, R12
+	ANDQ $0x07, R13
+
+cell:
+	MOVQ    per+48(FP), R10
+	CMPQ    DI, R10
+	CMOVQLT DI, R10
+	SUBQ    R10, DI
+	LEAQ    (AX)(R10*4), CX
+	MOVL    (AX), R10
+	SUBL    DX, R10
+	SHRXL   SI, R10, R10
+	MOVQ    R10, R9
+	NEGQ    R9
+	MOVBLZX (R12), R14
+	SHLXQ   R13, R10, R10
+	ORQ     R14, R10
+	MOVQ    R10, (R12)
+	MOVB    $0x00, 8(R12)
+	ADDQ    base+64(FP), R13
+	MOVQ    R13, R14
+	SHRQ    $0x03, R14
+	ADDQ    R14, R12
+	ANDQ    $0x07, R13
+	XORL    R8, R8
+	MOVQ    AX, R14
+
+one:
+	MOVL    (R14), R10
+	SUBL    DX, R10
+	SHRXL   SI, R10, R10
+	ADDQ    R9, R10
+	BTSQ    R10, R8
+	INCQ    R9
+	ADDQ    $0x04, R14
+	CMPQ    R14, CX
+	JB      one
+	MOVBLZX (R12), R14
+	SHLXQ   R13, R8, R8
+	ORQ     R14, R8
+	MOVQ    R8, (R12)
+	MOVB    $0x00, 8(R12)
+	ADDQ    upper+56(FP), R13
+	MOVQ    R13, R14
+	SHRQ    $0x03, R14
+	ADDQ    R14, R12
+	ANDQ    $0x07, R13
+	MOVBLZX (R12), R8
+
+cellsPair:
+	LEAQ  8(AX), R10
+	CMPQ  R10, CX
+	JA    cellsSingle
+	MOVQ  (AX), R10
+	SUBQ  DX, R10
+	PEXTQ BX, R10, R10
+	SHLXQ R13, R10, R10
+	ORQ   R10, R8
+	MOVQ  R8, (R12)
+	LEAQ  (R13)(SI*2), R13
+	MOVQ  R13, R10
+	ANDQ  $0x38, R10
+	SHRXQ R10, R8, R8
+	MOVQ  R13, R14
+	SHRQ  $0x03, R14
+	ADDQ  R14, R12
+	ANDQ  $0x07, R13
+	ADDQ  $0x08, AX
+	JMP   cellsPair
+
+cellsSingle:
+	CMPQ  AX, CX
+	JE    cellsDone
+	MOVL  (AX), R10
+	SUBL  DX, R10
+	BZHIQ SI, R10, R10
+	SHLXQ R13, R10, R10
+	ORQ   R10, R8
+	MOVQ  R8, (R12)
+	ADDQ  SI, R13
+	MOVQ  R13, R14
+	SHRQ  $0x03, R14
+	ADDQ  R14, R12
+	ANDQ  $0x07, R13
+	ADDQ  $0x04, AX
+
+cellsDone:
+	TESTQ DI, DI
+	JNE   cell
+	SUBQ  R11, R12
+	LEAQ  (R13)(R12*8), R12
+	MOVQ  R12, end+88(FP)
+	RET
+
+// func readCellsBMI(b *byte, at uint64, low uint64, per uint64, upper uint64, base uint64, ids []uint32, first uint32) (ok bool)
+// Requires: BMI, BMI2, CMOV, POPCNT
+TEXT ·readCellsBMI(SB), NOSPLIT, $0-81
+	MOVQ b+0(FP), AX
+	MOVQ at+8(FP), CX
+	MOVQ low+16(FP), DX
+	MOVQ ids_base+48(FP), BX
+	MOVQ ids_len+56(FP), SI
+	MOVL first+72(FP), DI
+	MOVL DI, R8
+
+cell:
+	MOVQ    per+24(FP), R9
+	CMPQ    SI, R9
+	CMOVQLT SI, R9
+	SUBQ    R9, SI
+	MOVQ    CX, R10
+	MOVQ    R10, R13
+	SHRQ    $0x03, R13
+	ANDQ    $0x07, R10
+	SHRXQ   R10, (AX)(R13*1), R13
+	MOVQ    base+40(FP), R10
+	BZHIQ   R10, R13, R13
+	ADDQ    R10, CX
+	MOVQ    CX, R10
+	MOVQ    R10, R12
+	SHRQ    $0x03, R12
+	ANDQ    $0x07, R10
+	SHRXQ   R10, (AX)(R12*1), R12
+	MOVQ    upper+32(FP), R10
+	BZHIQ   R10, R12, R12
+	ADDQ    R10, CX
+	TESTQ   $0x00000001, R12
+	JE      damaged
+	POPCNTQ R12, R10
+	CMPQ    R10, R9
+	JNE     damaged
+
+id:
+	MOVQ   CX, R10
+	MOVQ   R10, R11
+	SHRQ   $0x03, R11
+	ANDQ   $0x07, R10
+	SHRXQ  R10, (AX)(R11*1), R11
+	BZHIQ  DX, R11, R11
+	TZCNTQ R12, R10
+	BLSRQ  R12, R12
+	ADDQ   R13, R10
+	DECQ   R13
+	SHLXQ  DX, R10, R10
+	ADDL   R11, R10
+	ADDL   DI, R10
+	CMPL   R10, R8
+	JB     damaged
+	MOVL   R10, R8
+	MOVL   R10, (BX)
+	ADDQ   $0x04, BX
+	ADDQ   DX, CX
+	DECQ   R9
+	JNE    id
+	TESTQ  SI, SI
+	JNE    cell
+	MOVB   $0x01, R10
+	MOVB   R10, ok+80(FP)
+	RET
+
+damaged:
+	XORL R10, R10
+	MOVB R10, ok+80(FP)
+	RET
+
+// func widestBMI(ids []uint32, first uint64, per uint64, low uint64, most uint64) uint64
+// Requires: BMI2, CMOV
+TEXT ·widestBMI(SB), NOSPLIT, $0-64
+	MOVQ ids_base+0(FP), AX
+	MOVQ ids_len+8(FP), CX
+	MOVQ first+24(FP), DX
+	MOVQ per+32(FP), BX
+	MOVQ low+40(FP), SI
+	MOVQ most+48(FP), DI
+	XORL R10, R10
+
+cell:
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	MOVL    (AX), R8
+	SUBL    DX, R8
+	SHRXL   SI, R8, R8
+	MOVL    -4(AX)(BX*4), R9
+	SUBL    DX, R9
+	SHRXL   SI, R9, R9
+	SUBQ    R8, R9
+	ADDQ    BX, R9
+	CMPQ    R9, R10
+	CMOVQGT R9, R10
+	CMPQ    R10, DI
+	JA      done
+	LEAQ    (AX)(BX*4), AX
+	SUBQ    BX, CX
+	JNE     cell
+
+done:
+	MOVQ R10, ret+56(FP)
+	RET

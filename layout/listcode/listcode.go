@@ -195,31 +195,45 @@ func damage(format string, args ...any) error {
 
 // Writer collects fields of bits.
 type Writer struct {
-	buf  []byte // whole words
-	word uint64 // the bits after them
-	used int    // bits used of word
+	buf []byte // beyond the last bit there is room for a field and for what kernels spoil
+	at  uint64 // bits written; those after them in their byte are 0
 }
 
+// writerSlack is how many bytes follow the last bit of a Writer.
+const writerSlack = 24
+
 // Reset empties the writer.
-func (w *Writer) Reset() { *w = Writer{buf: w.buf[:0]} }
+func (w *Writer) Reset() {
+	if w.at = 0; len(w.buf) > 0 {
+		w.buf[0] = 0
+	}
+}
 
 // Bits returns the number of bits written.
-func (w *Writer) Bits() int { return 8*len(w.buf) + w.used }
+func (w *Writer) Bits() int { return int(w.at) }
+
+// room makes room for bits.
+func (w *Writer) room(bits uint64) {
+	if need := (w.at+bits)/8 + writerSlack; need > uint64(len(w.buf)) {
+		w.buf = append(w.buf, make([]byte, max(need, 4096))...)
+	}
+}
 
 // Add appends a value of width bits, at most 57. Higher bits must be 0.
 func (w *Writer) Add(v uint64, width int) {
-	w.word |= v << w.used
-	if w.used += width; w.used < 64 {
-		return
+	i := w.at >> 3
+	if i+writerSlack > uint64(len(w.buf)) {
+		w.room(uint64(width))
 	}
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, w.word)
-	w.used -= 64
-	w.word = v >> (width - w.used)
+	b := w.buf[i : i+9]
+	binary.LittleEndian.PutUint64(b, uint64(b[0])|v<<(w.at&7))
+	b[8] = 0 // all 64 bits may be used
+	w.at += uint64(width)
 }
 
-// addLow appends the low bits of each id less first, at most 32 of each, as many ids at a time as a
-// field has room for.
-func (w *Writer) addLow(list []uint32, first uint32, width int) {
+// addLowPlain appends the low bits of each id less first, at most 32 of each, as many ids at a time
+// as a field has room for.
+func (w *Writer) addLowPlain(list []uint32, first uint32, width int) {
 	mask := uint64(1)<<width - 1
 	word, used := uint64(0), 0
 	for _, v := range list {
@@ -227,19 +241,11 @@ func (w *Writer) addLow(list []uint32, first uint32, width int) {
 			w.Add(word, used)
 			word, used = 0, 0
 		}
-		word |= (uint64(v-first) & mask) << used
+		word |= (uint64(v-first) & mask) << (used & 63)
 		used += width
 	}
 	w.Add(word, used)
 }
 
 // CopyTo writes the bits to b, which must have room for them, and returns the number of bytes.
-func (w *Writer) CopyTo(b []byte) int {
-	n := copy(b, w.buf)
-	for v, left := w.word, w.used; left > 0; left -= 8 {
-		b[n] = byte(v)
-		v >>= 8
-		n++
-	}
-	return n
-}
+func (w *Writer) CopyTo(b []byte) int { return copy(b, w.buf[:(w.at+7)/8]) }

@@ -22,6 +22,10 @@ func main() {
 	ask()
 	take()
 	heads()
+	writeLow()
+	writeCells()
+	readCells()
+	widest()
 	Generate()
 }
 
