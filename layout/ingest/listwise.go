@@ -82,7 +82,8 @@ func (t *listPass) writeLists(r *stream.ListRun) error {
 			l.node = uint64(v)
 		}
 		l.degree += to - from
-		if err := l.writer.AddEdges(v, &r.Lists, from, to); err != nil {
+		whole := i > 0 && i+1 < len(r.Nodes) // the first and the last may have more entries
+		if err := l.writer.AddEdges(v, &r.Lists, from, to, whole); err != nil {
 			return err
 		}
 	}

@@ -66,13 +66,17 @@ func (k cells) size(n uint64) uint64 {
 
 // fitCells returns the cells of sorted entries that take fewest bits, and these bits with the head.
 func fitCells(list []uint32, first uint32) (best cells, size int) {
-	least, size := lowBits(len(list), list[len(list)-1]-first), math.MaxInt
+	n := len(list)
+	least, size := lowBits(n, list[n-1]-first), math.MaxInt
+	late := list[max(0, n-upperMost)] - first // not above the first entry of the last cell
 	for l := least; l <= min(least+lowTried, lowMost); l++ {
-		if cellsHead+len(list)*(l+1) >= size { // an entry has at least one upper bit
+		// An entry has at least one upper bit, and a cell has a base.
+		bases := (n + upperMost - 1) / upperMost * bits.Len32(late>>l)
+		if cellsHead+n*(l+1)+bases >= size {
 			break
 		}
 		k, ok := cellsWith(list, first, l)
-		if bits := cellsHead + int(k.size(uint64(len(list)))); ok && bits < size {
+		if bits := cellsHead + int(k.size(uint64(n))); ok && bits < size {
 			best, size = k, bits
 		}
 	}

@@ -192,6 +192,12 @@ func (b *blockBuilder) hasRoom(node layout.NodeID, entries, listBits int) bool {
 	return 8*(blockHeaderBytes+listcode.Slack)+directoryMost+slots*s.endBits+bits <= 8*s.BlockBytes
 }
 
+// left bounds the bits that are left in the block for another list, without its first id.
+func (b *blockBuilder) left() int {
+	_, width := b.firsts.Range()
+	return 8*(b.shape.BlockBytes-blockHeaderBytes-listcode.Slack) - unitBits*b.sizes.units(width)
+}
+
 // guesses is how many sizes room guesses before it halves the interval instead.
 const guesses = 8
 

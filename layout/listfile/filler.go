@@ -51,7 +51,12 @@ func (f *Filler) Begin(node layout.NodeID, start uint32) error {
 }
 
 // Add adds entries from … to-1 of l to the list that was begun.
-func (f *Filler) Add(l *Lists, from, to uint64) error { return f.add(l, from, to) }
+func (f *Filler) Add(l *Lists, from, to uint64) error {
+	if err := f.sorted(l.Nbrs[from:to]); err != nil {
+		return err
+	}
+	return f.add(l, from, to)
+}
 
 // Block adds a block of a file as it is. The lists before it end with the block that they are in.
 func (f *Filler) Block(k *Block) error {

@@ -59,10 +59,10 @@ func (p *packing) fill() error {
 	return nil
 }
 
-// add appends entries from … to-1 of l to the open list.
-func (p *packing) add(l *Lists, from, to uint64) error {
+// sorted checks that neighbors may follow the last one of the open list.
+func (p *packing) sorted(nbrs []layout.NodeID) error {
 	last := p.last
-	for _, v := range l.Nbrs[from:to] {
+	for _, v := range nbrs {
 		if v < last {
 			return fmt.Errorf("%w of node %d: neighbor %d comes after %d", ErrBlock, p.node, v,
 				last)
@@ -70,6 +70,29 @@ func (p *packing) add(l *Lists, from, to uint64) error {
 		last = v
 	}
 	p.last = last
+	return nil
+}
+
+// addWhole puts all neighbors of the open list, which carry nothing, into the block at once, if
+// they certainly fit. The block then has what add and closeList put there: a list that takes at
+// most half of a block, in whichever form, is not cut while it is collected.
+func (p *packing) addWhole(nbrs []layout.NodeID) bool {
+	ids := mem.View[uint32](mem.BytesOf(nbrs))
+	if p.start > 0 || len(p.pend.ids) > 0 || p.shape.HasAttributes() ||
+		p.shape.listBitsMost(ids) > 8*p.shape.BlockBytes/2 {
+		return false
+	}
+	form := p.shape.formOf(ids)
+	if !p.block.hasRoom(p.node, len(ids), form.Bits()) {
+		return false
+	}
+	p.block.add(p.node, 0, entries{ids: ids}, form)
+	p.start = uint32(len(ids))
+	return true
+}
+
+// add appends entries from … to-1 of l, which are sorted, to the open list.
+func (p *packing) add(l *Lists, from, to uint64) error {
 	for from < to {
 		end := min(to, from+uint64(p.look-len(p.pend.ids)))
 		p.pend.ids = append(p.pend.ids, mem.View[uint32](mem.BytesOf(l.Nbrs[from:end]))...)
@@ -137,11 +160,14 @@ const wasteMost = 16
 func (p *packing) place() error {
 	b, n, form := p.block, len(p.pend.ids), p.shape.formOf(p.pend.ids)
 	if listBits := form.Bits(); !b.fits(p.node, p.pend, listBits) {
-		if n = b.room(p.node, p.pend); n > 0 {
+		least, whole := 8*p.shape.BlockBytes/wasteMost, !b.empty() && p.alone(listBits)
+		if n = 0; !whole || b.left() >= least {
+			n = b.room(p.node, p.pend)
+		}
+		if n > 0 {
 			form = p.shape.formOf(p.pend.ids[:n])
 		}
-		if n > 0 && !b.empty() && p.alone(listBits) &&
-			form.Bits() < 8*p.shape.BlockBytes/wasteMost {
+		if n > 0 && whole && form.Bits() < least {
 			n = 0
 		}
 	}

@@ -112,8 +112,9 @@ func (w *Writer) AddEdge(node layout.NodeID, e Edge) (err error) {
 }
 
 // AddEdges appends entries from … to-1 of l to the list of node, as AddEdge does. The store is not
-// typed, and l has what the spec says.
-func (w *Writer) AddEdges(node layout.NodeID, l *Lists, from, to uint64) error {
+// typed, and l has what the spec says. The list is whole if it has no other entries, of which less
+// has to be looked at.
+func (w *Writer) AddEdges(node layout.NodeID, l *Lists, from, to uint64, whole bool) error {
 	if from == to {
 		return nil
 	}
@@ -127,6 +128,12 @@ func (w *Writer) AddEdges(node layout.NodeID, l *Lists, from, to uint64) error {
 			w.lists.Path, last, node, w.spec.Nodes)
 	}
 	w.edges += to - from
+	if err := w.sorted(l.Nbrs[from:to]); err != nil {
+		return err
+	}
+	if whole && w.addWhole(l.Nbrs[from:to]) {
+		return nil
+	}
 	return w.add(l, from, to)
 }
 

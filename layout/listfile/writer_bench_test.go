@@ -51,7 +51,7 @@ func BenchmarkAddEdges(b *testing.B) {
 			b.Fatal(err)
 		}
 		for i := range len(l.Off) - 1 {
-			if err := w.AddEdges(layout.NodeID(i), &l, l.Off[i], l.Off[i+1]); err != nil {
+			if err := w.AddEdges(layout.NodeID(i), &l, l.Off[i], l.Off[i+1], true); err != nil {
 				b.Fatal(err)
 			}
 		}
