@@ -143,3 +143,34 @@ func TestMergeKeepsHeld(t *testing.T) {
 	}
 	sound(t, h.fs, "s")
 }
+
+// TestMergeKeys: entries of two streams are merged in order until one has no more.
+func TestMergeKeys(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	sorted := func() []uint64 {
+		keys := make([]uint64, 1+r.IntN(1<<r.IntN(15)))
+		first, most := r.Uint64N(1<<r.IntN(14)), uint64(1)<<(1+r.IntN(20))
+		for i := range keys {
+			keys[i] = first + r.Uint64N(most)
+		}
+		slices.Sort(keys)
+		return keys
+	}
+	for range 500 {
+		x, y := sorted(), sorted()
+		a, b := &entryStream{run: entries{keys: x}}, &entryStream{run: entries{keys: y}}
+		to := entries{keys: []uint64{7}}
+		mergeKeys(&to, a, b)
+		want := slices.Concat(x[:a.i], y[:b.i])
+		slices.Sort(want)
+		if !slices.Equal(to.keys[1:], want) {
+			t.Fatalf("%d and %d keys: %d, want %d", len(x), len(y), to.keys[1:], want)
+		}
+		last := want[len(want)-1]
+		ended := a.i == min(len(x), streamEntries) || b.i == min(len(y), streamEntries)
+		if !ended || a.i < len(x) && x[a.i] < last || b.i < len(y) && y[b.i] < last {
+			t.Fatalf("%d of %d and %d of %d keys are merged, to %d", a.i, len(x), b.i, len(y),
+				last)
+		}
+	}
+}

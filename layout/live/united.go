@@ -2,8 +2,8 @@ package live
 
 import (
 	"context"
-	"math/bits"
 	"slices"
+	"sort"
 	"sync"
 
 	"gdb/blockdev"
@@ -11,6 +11,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/stream"
 	"gdb/layout/listfile"
@@ -146,21 +147,21 @@ func mergeStreams(ctx context.Context, streams []*entryStream, to *entryStream) 
 }
 
 // mergeKeys moves entries without values from two streams, up to streamEntries of each, until one
-// has no more. No branch depends on keys: which is the next cannot be predicted.
+// has no more.
 func mergeKeys(to *entries, a, b *entryStream) {
 	x, y := a.run.keys[a.i:], b.run.keys[b.i:]
 	x, y = x[:min(len(x), streamEntries)], y[:min(len(y), streamEntries)]
-	from := len(to.keys)
-	to.keys = slices.Grow(to.keys, len(x)+len(y))[:from+len(x)+len(y)]
-	i, j, out := uint64(0), uint64(0), to.keys[from:]
-	for i < uint64(len(x)) && j < uint64(len(y)) {
-		p, q := x[i], y[j]
-		_, second := bits.Sub64(q, p, 0) // 1 if q is less
-		out[i+j] = p ^ (p^q)&-second
-		i, j = i+1-second, j+second
-	}
-	a.i, b.i = a.i+int(i), b.i+int(j)
-	to.keys = to.keys[:from+int(i+j)]
+	most := min(x[len(x)-1], y[len(y)-1])
+	x, y = notAbove(x, most), notAbove(y, most)
+	a.i, b.i = a.i+len(x), b.i+len(y)
+	from, n := len(to.keys), len(x)+len(y)
+	to.keys = slices.Grow(to.keys, n)[:from+n]
+	extsort.MergeTwo(to.keys[from:], x, y)
+}
+
+// notAbove returns the keys that are not above most.
+func notAbove(keys []uint64, most uint64) []uint64 {
+	return keys[:sort.Search(len(keys), func(i int) bool { return keys[i] > most })]
 }
 
 // baseMerge merges the lists of a base with the entries of levels.
