@@ -148,6 +148,9 @@ type NodeTypeMeta struct {
 	Roles map[string]string `json:",omitempty"`
 	// Features holds the source's names of the columns of the type's features.
 	Features []ColumnMeta `json:",omitempty"`
+	// Encoding says how rows of the type's features are made of its columns; nil if it has none, or
+	// if the store was ingested before that was recorded.
+	Encoding *FeatureEncoding `json:",omitempty"`
 	// Keys says how the ids of the type are kept where they are integers; nil where the
 	// dictionary has them.
 	Keys *KeysMeta `json:",omitempty"`

@@ -9,6 +9,7 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/internal/mem"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 	"gdb/layout/live"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ var appendFlags = []string{"format", "edges", "nodes", "labels", "split", "src-c
 func (a *app) appendCommand() *cobra.Command {
 	opt := &ingest.Options{}
 	var more ingestWords
-	var del live.Deletion
+	var del deleteWords
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "append STORE SRC...",
@@ -33,21 +34,26 @@ features, labels and splits. Those of nodes that it has replace what they had.
 Files are read as gdb ingest reads them, and the store is as it was ingested,
 directed or not, with or without duplicates. What is added is durable when the
 command ends, and is read beside what was there; gdb compact writes both anew as
-one. See docs/live.md for what is not read so. A store with types of nodes takes
-edges of its relations, among nodes that it has: --edges SRC:REL:DST=FILE.
+one. See docs/live.md for what is not read so.
+
+A store with types of nodes takes edges of its relations, and rows of its tables
+of nodes: new ids are new nodes, and known ones get the values of the columns
+that the file has. Rows of nodes, and deletions, write such a store anew, which
+takes as long as gdb compact.
 
 --delete-edges and --delete-nodes delete what files name instead: edges by their
 ends and, if the file has them, type and time, all that are parallel too; nodes
 with all their edges. What a file names and the store lacks is counted.`,
 		Example: `  gdb append shop.gdb --edges today.csv --nodes new.csv --label-col kind
-  gdb append typed.gdb --edges user:buys:item=today.csv
+  gdb append typed.gdb --nodes user=new.csv --edges user:buys:item=today.csv
+  gdb append typed.gdb --delete-nodes user=closed.txt
   gdb append shop.gdb --nodes changed.csv --label-col kind
   gdb append shop.gdb --delete-edges returned.csv --delete-nodes closed.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage(errors.New("append: no STORE: name the store and its sources"))
 			}
-			if del.Edges != "" || del.DeleteNodes != "" {
+			if len(del.edges)+len(del.nodes) > 0 {
 				return a.delete(cmd, args, opt, &more, del, asJSON)
 			}
 			opt.NoEdges = true
@@ -64,9 +70,11 @@ with all their edges. What a file names and the store lacks is counted.`,
 	for _, name := range appendFlags {
 		cmd.Flags().AddFlag(all.Lookup(name))
 	}
-	cmd.Flags().StringVar(&del.Edges, "delete-edges", "", "file of edges to delete")
-	cmd.Flags().StringVar(&del.DeleteNodes, "delete-nodes", "",
-		"text file with an id a line: nodes to delete, with\nall their edges")
+	cmd.Flags().StringArrayVar(&del.edges, "delete-edges", nil,
+		"file of edges to delete; repeatable as\nSRC:REL:DST=FILE")
+	cmd.Flags().StringArrayVar(&del.nodes, "delete-nodes", nil,
+		"text file with an id a line: nodes to delete, with\nall their edges; repeatable as "+
+			"TYPE=FILE")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cli.OnlyOnce(cmd.Flags())
 	return cmd
@@ -93,6 +101,10 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 	if done.Replaced > 0 {
 		w.Printf("%s had other values before\n", cli.Plural(int(done.Replaced), "node"))
 	}
+	if done.Anew {
+		w.Printf("nodes of a type follow each other, so the store was written anew, as by gdb " +
+			"compact\n")
+	}
 	return w.Err
 }
 
@@ -100,26 +112,62 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 var deleteFlags = []string{"format", "src-col", "dst-col", "rel-col", "weight-col", "time-col",
 	"na", "delim", "comment", "header", "delete-edges", "delete-nodes", "json"}
 
+// deleteWords are the flags that name what is deleted, as they were given.
+type deleteWords struct{ edges, nodes []string }
+
+// deletion takes the types and relations before the files apart.
+func (w *deleteWords) deletion(opt *ingest.Options) (del live.Deletion, err error) {
+	del.Options = *opt
+	for _, s := range w.nodes {
+		r, named := source.ParseRelation(s)
+		switch {
+		case named && r.Src == "":
+			del.NodeTables = append(del.NodeTables, source.NodeTable{Type: r.Name, File: r.File})
+		case del.DeleteNodes != "":
+			return del, cli.Usage(fmt.Errorf("append: --delete-nodes %s: put the ids into one "+
+				"file, or write the type of each: --delete-nodes TYPE=FILE", s))
+		default:
+			del.DeleteNodes = s
+		}
+	}
+	for _, s := range w.edges {
+		r, named := source.ParseRelation(s)
+		switch {
+		case named && r.Src != "":
+			del.Relations = append(del.Relations, r)
+		case del.Edges != "":
+			return del, cli.Usage(fmt.Errorf("append: --delete-edges %s: put the edges into one "+
+				"file, or write --delete-edges SRC:REL:DST=FILE", s))
+		default:
+			del.Edges = s
+		}
+	}
+	return del, nil
+}
+
+//lint:parameters the command, and its flags as they were given
 func (a *app) delete(cmd *cobra.Command, args []string, opt *ingest.Options, more *ingestWords,
-	del live.Deletion, asJSON bool) error {
+	words deleteWords, asJSON bool) error {
 	if len(args) > 1 {
 		return cli.Usage(errors.New("append: --delete-edges and --delete-nodes name what they " +
 			"read: add other sources by a command of their own"))
 	}
-	var err error
+	var wrong error
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && !slices.Contains(deleteFlags, f.Name) {
-			err = cli.Usage(fmt.Errorf("append: --%s does not go with --delete-edges or "+
+			wrong = cli.Usage(fmt.Errorf("append: --%s does not go with --delete-edges or "+
 				"--delete-nodes", f.Name))
 		}
 	})
+	if wrong != nil {
+		return wrong
+	}
+	del, err := words.deletion(opt)
 	if err != nil {
 		return err
 	}
-	edges := del.Edges
-	del.Options = *opt
-	del.Edges, del.Out = edges, "-"
-	if edges != "" {
+	del.Out = "-"
+	if del.Edges != "" || len(del.Relations) > 0 {
 		if err := a.ingestOptions(&del.Options, nil, more, cmd.Flags()); err != nil {
 			return err
 		}

@@ -51,6 +51,7 @@ func TestDocRecords(t *testing.T) {
 		}
 	}
 	for _, v := range []any{kv.Meta{}, kv.NodeTypeMeta{}, kv.KeysMeta{}, kv.RelationMeta{},
+		kv.FeatureEncoding{}, kv.EncodedColumn{},
 		kv.EdgeTable{}, kv.ReverseRows{}, kv.TableColumn{}, kv.FeatureAt{}, kv.IDsMeta{},
 		kv.RowsMeta{}, kv.RowsSection{}, kv.ColumnMeta{},
 		kv.LabelsMeta{}, kv.SplitMeta{}, kv.EdgeSplitMeta{}, kv.Partition{}, kv.GraphStats{},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"gdb/internal/mem"
@@ -25,6 +26,8 @@ type featuresResult struct {
 	Counts bool // the values are counts
 	// Scaled says of each type whether its rows are not what the source has.
 	Scaled []bool
+	// Encodings say of each type how its rows were made; nil where that cannot be recorded.
+	Encodings []*kv.FeatureEncoding `json:",omitempty"`
 }
 
 func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresResult, error) {
@@ -41,8 +44,11 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 			}
 			p.KeepFiles(out.Files...)
 			out.Counts = f.counts.Are()
-			for _, scale := range f.scales {
-				out.Scaled = append(out.Scaled, scale.Columns())
+			for i, scale := range f.scales {
+				encoding := f.encoding(i, scale)
+				out.Scaled = append(out.Scaled, scale.Columns() || encoding != nil &&
+					len(encoding.Mean) > 0)
+				out.Encodings = append(out.Encodings, encoding)
 			}
 			if !out.Counts && f.ranges.Uneven() {
 				p.note("%s: columns have very different or large ranges; training scales them as "+
@@ -106,6 +112,26 @@ func (f *featureWriter) prepare(ctx context.Context) error {
 		return nil
 	}
 	return f.joinRows(ctx)
+}
+
+// encoding returns how rows of a type are made, with their scale; nil if it is not known, or has
+// values that are not finite.
+func (f *featureWriter) encoding(typ int, scale *stream.Scaling) *kv.FeatureEncoding {
+	if f.info.Dims == nil || f.info.Encodings == nil || f.info.Encodings[typ] == nil {
+		return nil
+	}
+	e := *f.info.Encodings[typ]
+	if scale.Columns() {
+		e.Mean, e.Inverse = scale.Statistics()
+	}
+	finite := func(all []float32) bool {
+		return !slices.ContainsFunc(all, func(x float32) bool { return x-x != 0 })
+	}
+	if !finite(e.Mean) || !finite(e.Inverse) || slices.ContainsFunc(e.Columns,
+		func(c kv.EncodedColumn) bool { return !finite(c.Fill) }) {
+		return nil
+	}
+	return &e
 }
 
 // dims returns the width of the rows of each type, or of all.

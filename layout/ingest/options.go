@@ -92,7 +92,7 @@ func (o *Options) dtype() string {
 	return o.FeatureDType
 }
 
-// inputs returns the files of edges as they were given.
+// inputs returns the files of edges as they were given, or those of nodes if these are alone.
 func (o *Options) inputs() []string {
 	if o.Schema != "" {
 		return []string{o.Schema}
@@ -103,6 +103,11 @@ func (o *Options) inputs() []string {
 	}
 	if o.Edges != "" {
 		files = append(files, o.Edges)
+	}
+	for _, t := range o.NodeTables {
+		if len(o.Relations) == 0 {
+			files = append(files, t.File)
+		}
 	}
 	return files
 }

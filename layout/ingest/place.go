@@ -100,6 +100,7 @@ func (p *pipeline) meta(ctx context.Context, r *results, sets map[string]*roarin
 	if f := p.info.Features; len(f) > 0 && f[0].Dims != nil {
 		for i, columns := range f[0].OfTypes {
 			m.NodeTypes[i].Features = columns
+			m.NodeTypes[i].Encoding = r.features[0].Encodings[i]
 		}
 	}
 	slices.SortFunc(m.Files, func(a, b kv.FileMeta) int { return strings.Compare(a.Path, b.Path) })

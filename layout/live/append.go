@@ -62,7 +62,9 @@ func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (add
 // Added tells what a commit did. Its level is of the edges and new nodes.
 type Added struct {
 	kv.LevelMeta
-	Replaced uint64 // nodes that were there, and got other features, labels or splits
+	Replaced uint64 // nodes that were there, and got other features, labels, splits or columns
+	// Anew says that the store was written anew as its new base, which has the level's edges.
+	Anew bool
 }
 
 // change locks a store, has do make a commit, and ends it. If it fails it removes what do made, and
@@ -80,7 +82,7 @@ func change(ctx context.Context, fs vfs.FS, dir, what string, opt ingest.Options
 		err = errors.Join(err, w.close())
 	}()
 	if err = checkStore(w.store); err == nil {
-		a := &appending{work: w, opt: opt, meta: w.store.Meta()}
+		a := &appending{work: w, opt: opt, meta: w.store.Meta(), keyed: map[int]bool{}}
 		a.opt.Memory = cmp.Or(a.opt.Memory, mem.Available()/2)
 		a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
 		if err = do(a); err == nil {
@@ -204,6 +206,10 @@ func checkStore(s *layout.Store) error {
 	switch {
 	case m.Typed() && (has(m, "dedup") || flag("merge") != ""):
 		what = "its nodes have types, and parallel edges were dropped"
+	case m.Typed() && len(m.EdgeSplits) > 0:
+		what = "its edges are in splits"
+	case m.Typed() && m.Labels != nil && m.Labels.Kind == "multi":
+		what = "its nodes have types, and several labels"
 	case m.Typed():
 		return nil
 	case len(m.NodeTypes) > 0:
@@ -249,6 +255,9 @@ type appending struct {
 	budget *mem.Budget
 	lacks  *roaring.Bitmap // nodes of the sources without features
 	batch  *Batch          // the source, if it is in memory; else nil
+	// keyed are the relations that are columns of the tables of nodes of a typed store: edges of
+	// nodes with other values go, since the tables have theirs.
+	keyed map[int]bool
 }
 
 // run makes the levels, moves them to their places and lists them in the catalog; a small commit it

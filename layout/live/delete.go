@@ -24,7 +24,8 @@ import (
 )
 
 // Deletion says what is deleted: Options.Edges is a file of edges, read as ingest reads them, and
-// Nodes a text file with an id a line. Either may be "".
+// Nodes a text file with an id a line. Either may be "". Of a typed store Options.Relations are the
+// files of edges, and Options.NodeTables those of ids of a type.
 type Deletion struct {
 	ingest.Options
 	DeleteNodes string
@@ -45,9 +46,12 @@ type Deleted struct {
 func Delete(ctx context.Context, fs vfs.FS, dir string, del Deletion) (done *Deleted, err error) {
 	d := &deleting{}
 	err = change(ctx, fs, dir, "delete", del.Options, func(a *appending) error {
-		if a.meta.Typed() {
-			return input.Usage("%s: nothing is deleted of typed stores so far: ingest all tables "+
-				"anew, without what is to go", a.store.Dir())
+		switch typed := len(del.Relations)+len(del.NodeTables) > 0; {
+		case a.meta.Typed():
+			return a.deleteTyped(ctx, del, &d.done)
+		case typed:
+			return input.Usage("%s: its nodes have no types: write --delete-nodes FILE and "+
+				"--delete-edges FILE", a.store.Dir())
 		}
 		d.appending, d.held = a, mem.NewAccount(a.budget, "edges that are deleted")
 		defer d.held.Release()

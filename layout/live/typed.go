@@ -20,27 +20,42 @@ import (
 
 // openTyped opens the sources of a commit to a typed store.
 func (a *appending) openTyped(ctx context.Context) (source.Source, error) {
-	opt := a.opt
-	if len(opt.NodeTables) > 0 || opt.Nodes != "" {
-		return nil, input.Usage("--nodes: nodes of typed stores are not added or changed so far, " +
-			"only edges among those that are there: ingest all tables anew")
+	opt := &a.opt
+	if opt.Nodes != "" && opt.NodesType != "" {
+		opt.NodeTables = []source.NodeTable{{Type: opt.NodesType, File: opt.Nodes}}
+		opt.Nodes, opt.NodesType = "", ""
 	}
-	if len(opt.Relations) == 0 {
+	switch {
+	case opt.Nodes != "":
+		return nil, input.Usage("--nodes %s: the store has types of nodes: write --nodes "+
+			"TYPE=%s", opt.Nodes, opt.Nodes)
+	case len(opt.Relations)+len(opt.NodeTables) == 0:
 		return nil, input.Usage("the store has types of nodes: name edges by --edges " +
-			"SRC:REL:DST=FILE")
+			"SRC:REL:DST=FILE, and nodes by --nodes TYPE=FILE")
 	}
+	if len(opt.NodeTables) > 0 {
+		if err := a.checkNodes(opt); err != nil {
+			return nil, err
+		}
+		a.addKeys(opt)
+	}
+	a.addColumns(opt)
 	opt.Options.Of = a.meta
-	return ingest.Open(ctx, a.fs, &opt)
+	return ingest.Open(ctx, a.fs, opt)
 }
 
 // runTyped makes a level of edges of a typed store, and lists it in the catalog. The sources are
-// read twice: to find the nodes at the ends of edges, and to make the level.
+// read twice: to find the nodes at the ends of edges, and to make the level. With tables of nodes
+// it writes the store anew.
 func (a *appending) runTyped(ctx context.Context) (done *Added, err error) {
 	src, err := a.openTyped(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
+	if len(a.opt.NodeTables) > 0 {
+		return a.appendNodes(ctx, src)
+	}
 	all := openfiles.New(a.store, a.dev, a.budget)
 	defer func() { err = errors.Join(err, all.Close()) }()
 	dict, err := all.IDs(ctx, 0)

@@ -361,13 +361,22 @@ func TestAppendTypedRefused(t *testing.T) {
 			t.Errorf("%q: error %v, want one with %q", c.text, err, c.want)
 		}
 	}
-	_, err := Append(t.Context(), fs, "live", ingest.Options{Options: source.Options{
-		NodeTables: []source.NodeTable{{Type: "user", File: "user.csv"}}, Memory: 1 << 30}})
-	if err == nil || !strings.Contains(err.Error(), "--nodes: nodes of typed stores") {
-		t.Errorf("nodes: %v", err)
+	for _, c := range []struct{ typ, text, want string }{
+		{"shop", "id,age\n1,2", "no nodes of type shop"},
+		{"user", "id,height\n1,2\n3,4", "has a column height"},
+		{"user", "id,age\n1,2\n1,4", "another row has the id 1"},
+		{"user", "id,age\n1,", "no number in the column age"},
+		{"user", "id,age,kind\n100,3,z", `label "z"`},
+		{"user", "id,age,part\n100,3,later", `have a split "later"`}} {
+		writeText(t, fs, "more.csv", c.text)
+		_, err := Append(t.Context(), fs, "live", ingest.Options{Options: source.Options{
+			NodeTables: []source.NodeTable{{Type: c.typ, File: "more.csv"}}, Memory: 1 << 30}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want one with %q", c.text, err, c.want)
+		}
 	}
 	if _, err := Delete(t.Context(), fs, "live", Deletion{DeleteNodes: "user.csv"}); err == nil ||
-		!strings.Contains(err.Error(), "nothing is deleted of typed stores") {
+		!strings.Contains(err.Error(), "--delete-nodes TYPE=FILE") {
 		t.Errorf("delete: %v", err)
 	}
 	s, err := layout.OpenLive(t.Context(), fs, "live")

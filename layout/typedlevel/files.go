@@ -3,6 +3,7 @@ package typedlevel
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"gdb/kv"
 	"gdb/kv/ids"
@@ -107,8 +108,54 @@ func (f *Files) Nodes(ctx context.Context) (nodes *roaring.Bitmap, edges uint64,
 	return nodes, edges, err
 }
 
-// Each streams the edges by the nodes of the store.
+// Each streams the edges by the nodes of the store, all of whose ends must be such.
 func (f *Files) Each(ctx context.Context, fn func(c *source.EdgeChunk) error) error {
+	return f.each(ctx, func(c, out *source.EdgeChunk, names []string, nodes []int64) error {
+		for i := range c.SrcText {
+			for k := range 2 {
+				if v := nodes[2*i+k]; v < 0 {
+					return lacks(c.Position(i), names[2*i+k], v)
+				}
+			}
+			f.add(out, c, nodes, i)
+		}
+		f.values(c, out, int(c.TypeInt[0]))
+		return fn(out)
+	})
+}
+
+// EachKnown streams the edges both of whose ends the store has, and their times alone; lost counts
+// the others of a chunk.
+func (f *Files) EachKnown(ctx context.Context,
+	fn func(c *source.EdgeChunk, lost uint64) error) error {
+	return f.each(ctx, func(c, out *source.EdgeChunk, _ []string, nodes []int64) error {
+		lost := uint64(0)
+		out.Time = nil
+		for i := range c.SrcText {
+			if nodes[2*i] < 0 || nodes[2*i+1] < 0 {
+				lost++
+				continue
+			}
+			f.add(out, c, nodes, i)
+			if c.Time != nil {
+				out.Time = append(out.Time, c.Time[i])
+			}
+		}
+		return fn(out, lost)
+	})
+}
+
+// add adds the ends and the relation of edge i of a chunk.
+func (f *Files) add(out, c *source.EdgeChunk, nodes []int64, i int) {
+	out.SrcInt = append(out.SrcInt, uint64(nodes[2*i]))
+	out.DstInt = append(out.DstInt, uint64(nodes[2*i+1]))
+	out.TypeInt = append(out.TypeInt, uint32(f.relations[c.TypeInt[0]]))
+}
+
+// each calls fn with chunks of the files, an empty chunk to fill, and the ids of the ends with
+// their nodes, two for each edge.
+func (f *Files) each(ctx context.Context, fn func(c, out *source.EdgeChunk, names []string,
+	nodes []int64) error) error {
 	var names []string
 	var nodes []int64
 	out := &source.EdgeChunk{}
@@ -121,21 +168,9 @@ func (f *Files) Each(ctx context.Context, fn func(c *source.EdgeChunk) error) er
 		if err := ids.InternalMany(ctx, f.dict, names, nodes); err != nil {
 			return err
 		}
-		relation := int(c.TypeInt[0])
 		out.Where, out.Rounded = c.Where, c.Rounded
 		out.SrcInt, out.DstInt, out.TypeInt = out.SrcInt[:0], out.DstInt[:0], out.TypeInt[:0]
-		for i := range c.SrcText {
-			for k := range 2 {
-				if v := nodes[2*i+k]; v < 0 {
-					return lacks(c.Position(i), names[2*i+k], v)
-				}
-			}
-			out.SrcInt = append(out.SrcInt, uint64(nodes[2*i]))
-			out.DstInt = append(out.DstInt, uint64(nodes[2*i+1]))
-			out.TypeInt = append(out.TypeInt, uint32(f.relations[relation]))
-		}
-		f.values(c, out, relation)
-		return fn(out)
+		return fn(c, out, names, nodes)
 	})
 }
 
@@ -144,8 +179,9 @@ func lacks(where, name string, node int64) error {
 	if node == ids.Deleted {
 		return input.Wrong(where, "leave the edge out", "node %s was deleted", name)
 	}
-	return input.Wrong(where, "leave the edge out, or ingest all tables anew: new nodes of typed "+
-		"stores are not taken so far", "the store has no node %s", name)
+	typ, _, _ := strings.Cut(name, source.TypeSep)
+	return input.Wrong(where, "leave the edge out, or add the node by --nodes "+typ+"=FILE",
+		"the store has no node %s", name)
 }
 
 // values sets what edges carry.

@@ -81,6 +81,11 @@ func (s *Source) describe(path string) {
 	i.TextIDs, i.Typed, i.Ranged = true, true, true
 	i.Weighted, i.Timed, i.Times = m.Weighted, m.Timestamped, m.Times
 	i.EdgeTypes, i.Relations = m.EdgeTypes, m.Relations
+	i.EdgeTables = EdgeTables(m)
+}
+
+// EdgeTables describes the tables of edges of a typed store, for ingest.
+func EdgeTables(m *kv.Meta) (all []source.TableInfo) {
 	for r := range Forward(m) {
 		if m.EdgeTable(r) == nil {
 			continue
@@ -92,8 +97,9 @@ func (s *Source) describe(path string) {
 		if n := Forward(m); n < len(m.Relations) {
 			of.Reverse = r + n
 		}
-		i.EdgeTables = append(i.EdgeTables, of)
+		all = append(all, of)
 	}
+	return all
 }
 
 // Forward returns how many relations of a typed store are the reverse of no other. They come first,

@@ -101,6 +101,9 @@ type FeatureInfo struct {
 	// them for each type, where Dims is set.
 	Columns []kv.ColumnMeta
 	OfTypes [][]kv.ColumnMeta
+	// Encodings say how the rows of each type are made of columns, where Dims is set; nil for a
+	// type without rows. Rows of a type whose encoding has a scale are scaled already.
+	Encodings []*kv.FeatureEncoding
 }
 
 // Width is how many values, or words in their place, a row has.

@@ -114,8 +114,8 @@ func (s *parts) givenTypes() (*givenTypes, error) {
 	return given, nil
 }
 
-// addStored adds the types that columns of edges have in a store, nil for none. Tables need not
-// have all of them.
+// addStored adds the types that columns have in a store, nil for none. Tables need not have all of
+// them.
 func (g *givenTypes) addStored(of *kv.Meta) {
 	if of == nil {
 		return
@@ -124,6 +124,12 @@ func (g *givenTypes) addStored(of *kv.Meta) {
 		name, _, _ := RelationEnds(of, r)
 		for _, c := range of.EdgeColumns(r) {
 			key := name + ColumnSep + c.Name
+			g.types[key], g.used[key] = c.Type, true
+		}
+	}
+	for _, t := range of.NodeTypes {
+		for _, c := range t.Columns {
+			key := t.Name + ColumnSep + c.Name
 			g.types[key], g.used[key] = c.Type, true
 		}
 	}

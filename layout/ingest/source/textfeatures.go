@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gdb/kv"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
 )
@@ -33,6 +34,47 @@ func (s *textGraph) openFeatures() (*nodeTable, error) {
 	}
 	s.listColumns(n.Table, n.roles())
 	return n, nil
+}
+
+// storedFeatures takes the columns of features that those of a store are made of.
+func (n *nodeTable) storedFeatures(of *kv.NodeTypeMeta) {
+	if of.Encoding == nil {
+		return
+	}
+	for _, c := range of.Encoding.Columns {
+		at := n.columnOf(c.Name)
+		if at < 0 {
+			continue
+		}
+		n.features = append(n.features, at)
+		if c.Category {
+			n.categories = append(n.categories, at)
+		}
+	}
+}
+
+// columnOf returns where a column is, -1 if the table does not have it.
+func (n *nodeTable) columnOf(name string) int {
+	for c := range n.Width {
+		if n.Name(c) == name {
+			return c
+		}
+	}
+	return -1
+}
+
+// restore returns the encoder that made the features of a store.
+func (n *nodeTable) restore(of *kv.FeatureEncoding) *table.Encoder {
+	said := map[string]bool{}
+	return table.Restore(of.Columns, n.columnOf, func(column, word string) {
+		if !said[column] && n.s.opt.Notes != nil {
+			said[column] = true
+			// A note that cannot be written must not end the ingest.
+			_, _ = fmt.Fprintf(n.s.opt.Notes, "ingest: %s: features of the store have no number "+
+				"for the word %.40q of column %s, and maybe others: there all its numbers are 0\n",
+				n.Path, word, column)
+		}
+	})
 }
 
 // featureColumns finds the columns of features: by flags, else by their usual names; in a file of
@@ -187,7 +229,9 @@ func (n *nodeTable) useFeatures(ctx context.Context) error {
 			List: n.List(c), Category: slices.Contains(n.categories, c)})
 	}
 	e := table.NewEncoder(list, fill)
-	if e.Measures() {
+	if of := s.opt.storedType(s.nodesType); of != nil {
+		e = n.restore(of.Encoding)
+	} else if e.Measures() {
 		err := n.each(ctx, nodeWants{features: true}, func(r *nodeRows) error {
 			return e.Measure(r.batch, r.first)
 		})
@@ -196,14 +240,15 @@ func (n *nodeTable) useFeatures(ctx context.Context) error {
 		}
 		e.Finish()
 	}
-	if what := e.Describe(); what != "" {
+	if what := e.Describe(); what != "" && s.opt.Of == nil {
 		s.note("%s: %s", n.Path, what)
 	}
 	dtype := "text"
 	if n.Columnar() {
 		dtype = "columns"
 	}
-	s.info.Features = []FeatureInfo{{Name: "features", Dim: e.Dim(), DType: dtype}}
+	s.info.Features = []FeatureInfo{{Name: "features", Dim: e.Dim(), DType: dtype,
+		Encodings: []*kv.FeatureEncoding{{Columns: e.Encoding()}}}}
 	if n.Names != nil {
 		s.info.Features[0].Columns = e.Names()
 	}

@@ -188,7 +188,9 @@ func (s *textGraph) nodeColumns(n *nodeTable) (err error) {
 	if n.split, err = s.nodeColumn(n, "--split-col", s.opt.SplitCol, splitNames); err != nil {
 		return err
 	}
-	if s.opt.Features == "" {
+	if of := s.opt.storedType(s.nodesType); of != nil {
+		n.storedFeatures(of)
+	} else if s.opt.Features == "" {
 		if err := s.featureColumns(n); err != nil {
 			return err
 		}
@@ -261,7 +263,7 @@ func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows)
 	if s.opt.SkipBad > 0 {
 		want.label, want.split, want.features = true, true, true
 	}
-	spec := input.Spec{Gaps: s.opt.Fill != ""}
+	spec := input.Spec{Gaps: s.opt.Fill != "" || s.opt.Of != nil}
 	id := n.idField(s.idKind())
 	if want.keys && n.id >= 0 {
 		id.Kind = input.Reference

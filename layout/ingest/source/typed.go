@@ -40,36 +40,6 @@ type typedGraph struct {
 	index []KeyIndex
 }
 
-// keyName returns the column of ids of a type of the store that tables are read for.
-func (o *Options) keyName(typ string) string {
-	if o.Of == nil {
-		return ""
-	}
-	for _, t := range o.Of.NodeTypes {
-		if t.Name == typ {
-			return t.KeyName
-		}
-	}
-	return ""
-}
-
-// storedNames returns the names of ids and of columns of edges of the store that tables are read
-// for, as headers are compared.
-func (o *Options) storedNames() (names []string) {
-	if o.Of == nil {
-		return nil
-	}
-	for _, t := range o.Of.NodeTypes {
-		names = append(names, table.Usual(t.KeyName))
-	}
-	for r := range o.Of.Relations {
-		for _, c := range o.Of.EdgeColumns(r) {
-			names = append(names, table.Usual(c.Name))
-		}
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
-}
-
 // nodeType is a type of nodes; table is nil if only edges name them.
 type nodeType struct {
 	name  string
@@ -140,7 +110,7 @@ func (s *typedGraph) checkTyped() error {
 			return input.Usage("%s not go with %s: %s", what, f.flag, f.do)
 		}
 	}
-	if len(o.Relations) == 0 {
+	if len(o.Relations) == 0 && o.Of == nil {
 		return input.Usage("there are tables of nodes, and no edges: name them by --edges " +
 			"SRC:REL:DST=FILE, or the columns of foreign keys in --schema")
 	}
@@ -178,7 +148,7 @@ func (s *typedGraph) nameTypes() error {
 		s.relations = append(s.relations, e)
 	}
 	for i, is := range used {
-		if !is {
+		if !is && s.opt.Of == nil {
 			s.note("no relation joins nodes of type %s: they will have no edges", s.types[i].name)
 		}
 	}
@@ -359,9 +329,13 @@ func (s *typedGraph) openTables(ctx context.Context) error {
 		if t.Key != "" {
 			of.IDCol = t.Key
 		}
+		s.storedRoles(&of, t.Type)
 		g := s.sub(&of)
 		g.nodesFile, g.nodesType, g.taken = t.File, t.Type, s.keysIn(&t)
 		if err := g.openNodes(ctx, t.File); err != nil {
+			return err
+		}
+		if err := g.opened.checkStored(o.storedType(t.Type)); err != nil {
 			return err
 		}
 		s.types[i].table = g
@@ -407,7 +381,7 @@ func (s *typedGraph) noteUnreached(labeled string) {
 	reached := slices.ContainsFunc(s.info.Relations, func(r kv.RelationMeta) bool {
 		return s.types[r.Dst].name == labeled
 	})
-	if labeled != "" && !reached {
+	if labeled != "" && !reached && s.opt.Of == nil {
 		s.note("no edges lead to %s, whose labels are learned, so models see no neighbors of "+
 			"theirs: --reverse adds the relations the other way", labeled)
 	}
@@ -425,14 +399,15 @@ func (s *typedGraph) ForceTargets() {
 // addFeatures puts the features of all types together, each of a width of its own.
 func (s *typedGraph) addFeatures() error {
 	info := FeatureInfo{Name: "features", DType: "columns", Dims: make([]int, len(s.types)),
-		OfTypes: make([][]kv.ColumnMeta, len(s.types))}
+		OfTypes:   make([][]kv.ColumnMeta, len(s.types)),
+		Encodings: make([]*kv.FeatureEncoding, len(s.types))}
 	for i, t := range s.types {
 		if t.table == nil || len(t.table.info.Features) == 0 {
 			continue
 		}
 		f := t.table.info.Features[0]
 		info.Dims[i], info.Dim = f.Dim, max(info.Dim, f.Dim)
-		info.OfTypes[i] = f.Columns
+		info.OfTypes[i], info.Encodings[i] = f.Columns, f.Encodings[0]
 	}
 	if info.Dim > 0 {
 		s.info.Features = []FeatureInfo{info}

@@ -62,6 +62,8 @@ type Encoder struct {
 	fill    Fill
 	dim     int
 	row     []float32
+	// strange, of an encoder that was restored, is told of categories that it does not know.
+	strange func(column, word string)
 }
 
 // oneColumn is a column with what was measured.
@@ -72,6 +74,7 @@ type oneColumn struct {
 	known  []uint64
 	gaps   []uint64 // values that are missing
 	first  int      // place in the row
+	lacks  bool     // the table of a restored encoder does not have the column
 }
 
 // NewEncoder makes an encoder of some columns.
@@ -83,6 +86,66 @@ func NewEncoder(columns []FeatureColumn, fill Fill) *Encoder {
 	}
 	e.place()
 	return e
+}
+
+// Restore makes an encoder that encodes as a store says its features were made. field returns where
+// a table has a column, or -1. Numbers that the table lacks, or that are missing in a row, are NaN;
+// a category that the store does not know is one of all zeros, and strange is told of it.
+func Restore(stored []kv.EncodedColumn, field func(name string) int,
+	strange func(column, word string)) *Encoder {
+	e := &Encoder{fill: Fill{Indicator: true}, strange: strange}
+	for i := range stored {
+		s := &stored[i]
+		c := oneColumn{FeatureColumn: FeatureColumn{Field: field(s.Name), Name: s.Name, Dim: s.Dim,
+			List: s.List, Category: s.Category}, values: map[string]int{},
+			known: make([]uint64, s.Dim), gaps: make([]uint64, s.Dim)}
+		c.lacks = c.Field < 0
+		for k, gap := range s.Gaps {
+			if gap {
+				c.gaps[k] = 1
+			}
+		}
+		for k, word := range s.Words {
+			c.values[word] = k
+		}
+		e.columns = append(e.columns, c)
+	}
+	e.place()
+	return e
+}
+
+// Encoding describes the columns, for Restore; of a restored encoder those that its table has.
+func (e *Encoder) Encoding() (columns []kv.EncodedColumn) {
+	for _, c := range e.columns {
+		if c.lacks {
+			continue
+		}
+		of := kv.EncodedColumn{Name: c.Name, Dim: c.Dim, List: c.List, Category: c.Category}
+		if c.Category {
+			of.Dim, of.Words = 0, slices.Sorted(maps.Keys(c.values))
+			columns = append(columns, of)
+			continue
+		}
+		for k, gaps := range c.gaps {
+			if e.fill.On {
+				of.Fill = append(of.Fill, e.filled(&c, k))
+			}
+			of.Gaps = append(of.Gaps, gaps > 0 && e.fill.Indicator)
+		}
+		if !slices.Contains(of.Gaps, true) {
+			of.Gaps = nil
+		}
+		columns = append(columns, of)
+	}
+	return columns
+}
+
+// filled returns what stands where number k of a column is missing.
+func (e *Encoder) filled(c *oneColumn, k int) float32 {
+	if e.fill.Mean && c.known[k] > 0 {
+		return float32(c.sum[k] / float64(c.known[k]))
+	}
+	return e.fill.Value
 }
 
 // Measures reports whether all rows must be seen by Measure before the first is encoded.
@@ -140,7 +203,7 @@ func (e *Encoder) measureRow(vector []float32) {
 
 func (e *Encoder) vectorWidth() (width int) {
 	for _, c := range e.columns {
-		if !c.Category {
+		if !c.Category && !c.lacks {
 			width += c.Dim
 		}
 	}
@@ -198,6 +261,10 @@ func (e *Encoder) Encode(b *input.Batch, first int) ([]float32, error) {
 func (e *Encoder) encodeRow(b *input.Batch, first, i int, vector, row []float32) error {
 	for k := range e.columns {
 		c := &e.columns[k]
+		if c.lacks {
+			e.missing(c, row)
+			continue
+		}
 		if !c.Category {
 			e.numbers(c, vector[:c.Dim], row)
 			vector = vector[c.Dim:]
@@ -209,6 +276,10 @@ func (e *Encoder) encodeRow(b *input.Batch, first, i int, vector, row []float32)
 			continue
 		}
 		at, known := c.values[string(v)]
+		if !known && e.strange != nil {
+			e.strange(c.Name, string(v))
+			continue
+		}
 		if !known {
 			return fmt.Errorf("columns: %s: the file changed while it was read", b.File)
 		}
@@ -217,16 +288,29 @@ func (e *Encoder) encodeRow(b *input.Batch, first, i int, vector, row []float32)
 	return nil
 }
 
+// missing makes all values of a column NaN.
+func (e *Encoder) missing(c *oneColumn, row []float32) {
+	n := c.Dim
+	if c.Category {
+		n = len(c.values)
+	}
+	for _, gap := range c.gaps {
+		if gap > 0 {
+			n++
+		}
+	}
+	for k := range n {
+		row[c.first+k] = float32(math.NaN())
+	}
+}
+
 // numbers fills the numbers of a column, and the indicators behind them.
 func (e *Encoder) numbers(c *oneColumn, vector, row []float32) {
 	flag := c.first + c.Dim
 	for k, x := range vector {
 		gap := x != x
-		switch {
-		case gap && e.fill.Mean && c.known[k] > 0:
-			x = float32(c.sum[k] / float64(c.known[k]))
-		case gap && e.fill.On:
-			x = e.fill.Value
+		if gap && e.fill.On {
+			x = e.filled(c, k)
 		}
 		row[c.first+k] = x
 		if c.gaps[k] > 0 && e.fill.Indicator {

@@ -1,0 +1,374 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gdb/internal/mem"
+	"gdb/kv"
+	"gdb/kv/ids"
+	"gdb/layout"
+	"gdb/layout/ingest"
+	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/table"
+	"gdb/layout/openfiles"
+	"gdb/layout/typedchange"
+	"gdb/layout/typedlevel"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// rewriting is a commit that writes a typed store anew: nodes of a type follow each other, so new
+// ones cannot be numbered behind all others, as a level has them.
+type rewriting struct {
+	*appending
+	budget  *mem.Budget
+	files   *openfiles.Set // of the store
+	rows    *layout.Store  // the tables of nodes; nil if there are none
+	change  typedchange.Change
+	changed *roaring.Bitmap
+	gone    uint64 // entries of in-lists that the new base has less
+	// without leaves out deleted edges; nil if none are.
+	without func(c *source.EdgeChunk) *source.EdgeChunk
+}
+
+// newRewriting begins such a commit. The caller calls close.
+func (a *appending) newRewriting() *rewriting {
+	budget := mem.NewBudget(max(1, a.opt.Memory/4))
+	return &rewriting{appending: a, budget: budget,
+		changed: roaring.New(),
+		files:   openfiles.New(a.store, a.dev, budget)}
+}
+
+func (r *rewriting) close() error { return r.files.Close() }
+
+// appendNodes adds nodes, and edges among them and those of the store, and gives nodes of the store
+// other values.
+func (a *appending) appendNodes(ctx context.Context, src source.Source) (done *Added, err error) {
+	r := a.newRewriting()
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.readTables(ctx); err != nil {
+		return nil, err
+	}
+	read := openfiles.New(r.rows, r.dev, r.budget)
+	defer func() { err = errors.Join(err, read.Close()) }()
+	dict, err := r.match(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	more, err := typedlevel.NewFiles(src, r.meta, dict)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx, more.Each, src.Info())
+}
+
+// readTables ingests the tables of nodes as a store of their own.
+func (r *rewriting) readTables(ctx context.Context) (err error) {
+	opt := ingest.Options{Options: r.opt.Options, Out: r.path("read"), Normalize: "none",
+		Threads: r.opt.Threads, Version: r.opt.Version, Progress: r.opt.Progress}
+	opt.Relations, opt.NoEdges = nil, true
+	opt.SrcCol, opt.DstCol, opt.WeightCol, opt.TimeCol = "", "", "", ""
+	src, err := ingest.Open(ctx, r.fs, &opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	info := src.Info()
+	if l := r.meta.Labels; l != nil && l.Kind == "target" && info.Labels != nil {
+		src.(interface{ ForceTargets() }).ForceTargets()
+	}
+	for i, name := range info.NodeTypes {
+		if err := r.checkFeatures(name, i, info); err != nil {
+			return err
+		}
+	}
+	if _, err := ingest.RunSource(ctx, r.fs, src, opt); err != nil {
+		return err
+	}
+	r.rows, err = layout.Open(ctx, r.fs, opt.Out)
+	return err
+}
+
+// checkFeatures fails if features of a type cannot be made of a table.
+func (r *rewriting) checkFeatures(name string, typ int, info *source.Info) error {
+	if len(info.Features) == 0 || info.Features[0].Dims[typ] == 0 {
+		return nil
+	}
+	at := slices.IndexFunc(r.meta.NodeTypes, func(t kv.NodeTypeMeta) bool { return t.Name == name })
+	if want := r.meta.Features[0].Sections[at].Dim; info.Features[0].Dims[typ] != want {
+		return input.Usage("features of %s have %d numbers in the tables, and %d in the store",
+			name, info.Features[0].Dims[typ], want)
+	}
+	return nil
+}
+
+// match finds the nodes of the tables in the store, and returns a dictionary of both.
+func (r *rewriting) match(ctx context.Context, read *openfiles.Set) (ids.Dictionary, error) {
+	known, err := r.files.IDs(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := read.IDs(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	held := mem.NewAccount(r.budget, "nodes of the tables")
+	nodes := r.rows.Meta().Nodes
+	if err := held.AtLeast(4 * int64(nodes)); err != nil {
+		return nil, err
+	}
+	of := make([]uint32, 0, nodes)
+	find := &finder{known: known, most: findMost(r.budget), fn: func(_ string, node int64) error {
+		if node < 0 {
+			of = append(of, typedchange.Absent)
+			return nil
+		}
+		of = append(of, uint32(node))
+		r.changed.Add(uint32(node))
+		return nil
+	}}
+	var some []layout.NodeID
+	var names []string
+	for v := uint64(0); v < nodes; v += chunk {
+		some = some[:0]
+		for u := v; u < min(v+chunk, nodes); u++ {
+			some = append(some, layout.NodeID(u))
+		}
+		if names, err = fresh.External(ctx, some, names[:0]); err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if err := find.add(ctx, []byte(name)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := find.flush(ctx); err != nil {
+		return nil, err
+	}
+	r.change.Rows, r.change.Of = r.rows, of
+	return &typedchange.IDs{Dictionary: known, Rows: fresh, Nodes: r.meta.Nodes}, nil
+}
+
+// run writes the store anew, with more edges if that is not nil, and makes it the base.
+func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source.Info) (
+	done *Added, err error) {
+	pieces, _, err := r.pieces(ctx, true, r.store.Lists())
+	if err != nil {
+		return nil, err
+	}
+	was := typedlevel.OfPieces(r.meta, r.dev, r.budget, pieces)
+	r.change.Store = r.store
+	r.change.Edges = func(ctx context.Context, fn func(c *source.EdgeChunk) error) error {
+		err := was(ctx, func(c *source.EdgeChunk) error { return fn(r.staying(c)) })
+		if err != nil || more == nil {
+			return err
+		}
+		return more(ctx, fn)
+	}
+	src, err := typedchange.New(r.change, r.dev, r.budget)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	opt := ingest.Options{Out: r.path("base"), Both: slices.Contains(r.meta.Directions, "out"),
+		BlockBytes: r.meta.BlockBytes, Threads: r.opt.Threads, Version: r.opt.Version,
+		Progress: r.opt.Progress, UUID: r.meta.UUID, Normalize: "none"}
+	opt.Memory, opt.NoEdges = r.opt.Memory-r.opt.Memory/4, true
+	if len(r.meta.Features) > 0 {
+		opt.FeatureDType = r.meta.Features[0].DType
+	}
+	made, err := ingest.RunSource(ctx, r.fs, src, opt)
+	if err != nil {
+		return nil, err
+	}
+	done = &Added{LevelMeta: r.newLevel(src.Fresh(), kv.SourceMeta{Format: info.Format,
+		Paths: info.Paths}), Replaced: src.Changed(), Anew: true}
+	done.UUID, done.Edges = made.UUID, made.Edges-min(made.Edges, r.meta.Edges)
+	r.gone = r.meta.Edges - min(made.Edges, r.meta.Edges)
+	for _, f := range made.Files {
+		done.Bytes += f.Size
+	}
+	return done, r.becomeBase(ctx, opt.Out, done.Path, made)
+}
+
+// staying returns the edges of the store that stay.
+func (r *rewriting) staying(c *source.EdgeChunk) *source.EdgeChunk {
+	if c.Len() > 0 && r.keyed[int(c.TypeInt[0])] {
+		c = typedchange.Select(c, func(i int) bool {
+			return !r.changed.Contains(uint32(c.SrcInt[i]))
+		})
+	}
+	if r.without != nil && c.Len() > 0 {
+		c = r.without(c)
+	}
+	return c
+}
+
+// becomeBase makes a store that was written anew the base, in one transaction.
+func (r *rewriting) becomeBase(ctx context.Context, from, path string, made *kv.Meta) error {
+	s, err := layout.Open(ctx, r.fs, from)
+	if err != nil {
+		return err
+	}
+	sets := map[string]*roaring.Bitmap{}
+	for _, split := range made.Splits {
+		if sets[split.Name], err = s.Split(ctx, split.Name); err != nil {
+			return err
+		}
+	}
+	was := r.meta
+	made.Created, made.CreatedBy, made.Source = was.Created, was.CreatedBy, was.Source
+	made.SplitColumn = was.SplitColumn
+	keepRead(&made.Stats, was)
+	err = s.Catalog().Commit(ctx, nil, func(m *kv.Meta, _ func(string) (*roaring.Bitmap, error)) (
+		map[string]*roaring.Bitmap, error) {
+		*m = *made
+		return nil, nil
+	})
+	if err == nil {
+		err = r.settle(from, path)
+	}
+	if err != nil {
+		return err
+	}
+	return r.commit(ctx, func(m *kv.Meta, _ func(string) (*roaring.Bitmap, error)) (
+		map[string]*roaring.Bitmap, error) {
+		was := *m
+		*m = *made
+		m.Snapshot, m.Manifest, m.Base, m.Rewrites = was.Snapshot, was.Manifest, path, 0
+		m.Committed = time.Now().UTC().Truncate(time.Second)
+		m.Splits = slices.Clone(made.Splits)
+		for i := range m.Splits {
+			for _, before := range was.Splits {
+				if before.Name == m.Splits[i].Name {
+					m.Splits[i].Set = before.Set
+				}
+			}
+		}
+		return sets, nil
+	})
+}
+
+// checkNodes finds what tables of nodes of a typed store cannot be read for, and adds the relations
+// that are columns of them.
+func (a *appending) checkNodes(opt *ingest.Options) error {
+	var types []string
+	for _, t := range a.meta.NodeTypes {
+		types = append(types, t.Name)
+	}
+	for flag, value := range map[string]*string{"label-col": &opt.LabelCol,
+		"split-col": &opt.SplitCol, "feature-cols": &opt.FeatureCols, "fill": &opt.Fill} {
+		if *value != "" && !has(a.meta, flag+"="+*value) {
+			return input.Usage("--%s %s: columns of nodes mean what they meant when the store was "+
+				"ingested: leave it out", flag, *value)
+		}
+		*value = ""
+	}
+	for _, t := range opt.NodeTables {
+		if !slices.Contains(types, t.Type) {
+			return input.Usage("--nodes %s: the store has no nodes of type %s, and new types are "+
+				"not taken so far; it has %s", t, t.Type, strings.Join(types, ", "))
+		}
+		if a.numbered(t.Type) {
+			return input.Usage("--nodes %s: nodes of type %s have no ids but the numbers of their "+
+				"rows, by which none are added: ingest all tables anew", t, t.Type)
+		}
+	}
+	return nil
+}
+
+// numbered reports whether the nodes of a type have the numbers of their rows as ids.
+func (a *appending) numbered(typ string) bool {
+	for _, arg := range a.meta.Source.Args {
+		list, is := strings.CutPrefix(arg, "--id-col=")
+		if is && slices.Contains(strings.Split(list, ","), typ+source.ColumnSep+source.NoColumn) {
+			return true
+		}
+	}
+	return false
+}
+
+// addKeys adds the relations that are columns of tables of nodes, where the tables have these.
+func (a *appending) addKeys(opt *ingest.Options) {
+	opener := source.NewOpener(a.fs, &opt.Options)
+	for i := range typedlevel.Forward(a.meta) {
+		name, src, dst := source.RelationEnds(a.meta, i)
+		for _, t := range opt.NodeTables {
+			if t.Type != src || a.keyOf(src, name) != "key of "+dst {
+				continue
+			}
+			of, err := opener.Open(t.File, table.Hints{Header: opt.Header})
+			if err != nil || !slices.Contains(of.Names, name) {
+				continue // what is wrong with the table is found when it is read
+			}
+			a.keyed[i] = true
+			rel := source.Relation{Src: src, Name: name, Dst: dst, File: t.File}
+			prefix := fmt.Sprintf("--time-col=%s%s%s=", src, source.TypeSep, name)
+			for _, arg := range a.meta.Source.Args {
+				if time, is := strings.CutPrefix(arg, prefix); is {
+					rel.Time = time
+				}
+			}
+			if !slices.ContainsFunc(opt.Relations, func(r source.Relation) bool {
+				return r.Src == src && r.Name == name && r.Dst == dst && r.File == t.File
+			}) {
+				opt.Relations = append(opt.Relations, rel)
+			}
+		}
+	}
+}
+
+// keyOf returns the role of a column of a type.
+func (a *appending) keyOf(typ, column string) string {
+	for i := range a.meta.NodeTypes {
+		if t := &a.meta.NodeTypes[i]; t.Name == typ {
+			return t.Roles[column]
+		}
+	}
+	return ""
+}
+
+// addColumns names the columns of edges that the ingest of the store was told, unless the commit
+// names others, where the files have them.
+func (a *appending) addColumns(opt *ingest.Options) {
+	opener := source.NewOpener(a.fs, &opt.Options)
+	for flag, to := range map[string]*string{"--src-col=": &opt.SrcCol, "--dst-col=": &opt.DstCol,
+		"--weight-col=": &opt.WeightCol, "--time-col=": &opt.TimeCol} {
+		var columns []string
+		for _, arg := range a.meta.Source.Args {
+			list, is := strings.CutPrefix(arg, flag)
+			for _, word := range strings.Split(list, ",") {
+				relation, column, _ := strings.Cut(word, source.ColumnSep)
+				if is && a.hasColumn(opener, opt, relation, column) {
+					columns = append(columns, word)
+				}
+			}
+		}
+		if *to == "" {
+			*to = strings.Join(columns, ",")
+		}
+	}
+}
+
+// hasColumn reports whether the file of a relation has a column.
+func (a *appending) hasColumn(opener table.Opener, opt *ingest.Options, relation,
+	column string) bool {
+	for _, r := range opt.Relations {
+		if r.Name != relation {
+			continue
+		}
+		of, err := opener.Open(r.File, table.Hints{Header: opt.Header})
+		// What is wrong with a table is found when it is read.
+		if err == nil && (column == source.NoColumn || slices.Contains(of.Names, column)) {
+			return true
+		}
+	}
+	return false
+}
