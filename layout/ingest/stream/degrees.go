@@ -66,20 +66,22 @@ func (s *SortedDegrees) Hist(nodes uint64) DegreeHist {
 	return s.hist
 }
 
-// DegreeCounters count degrees in any order, in 2 bytes a node: the low 16 bits of each degree are
-// in an array, and how often they ran over is in a map, which has an entry at most for every 65,536
-// edges. Where counters do not fit in a cache, nodes wait in buckets, by their number, until enough
-// of a bucket are counted together: counters one by one, in any order, took three times as long.
+// DegreeCounters count degrees in any order, in 2 bytes a node: the low 8 bits of each degree are in
+// an array, the next 8 in another, which is seldom met, and how often these ran over is in a map,
+// which has an entry at most for every 65,536 edges. Where counters do not fit in a cache, nodes
+// wait in buckets, by their number, until enough of a bucket are counted together: counters one by
+// one, in any order, took three times as long.
 type DegreeCounters struct {
 	arena   *mem.Arena
-	low     []uint16
+	low     []uint8
+	high    []uint8
 	over    map[uint64]uint64
 	waiting []uint16 // the low bits of nodes, waitingMost places a bucket; nil where none wait
 	counts  []uint32 // of nodes that wait in each bucket
 }
 
 const (
-	// bucketBits are the bits of a node's number in its bucket, whose counters take 128 KiB.
+	// bucketBits are the bits of a node's number in its bucket, whose low bits take 64 KiB.
 	bucketBits  = 16
 	waitingMost = 1 << 13
 	// cachedNodes is how many counters are taken to be in a cache.
@@ -106,9 +108,10 @@ func NewDegreeCounters(budget *mem.Budget, nodes uint64) (*DegreeCounters, error
 	if err != nil {
 		return nil, err
 	}
-	all := mem.View[uint16](arena.Bytes())
-	return &DegreeCounters{arena: arena, low: all[:nodes], over: map[uint64]uint64{},
-		waiting: all[nodes:], counts: make([]uint32, buckets(nodes))}, nil
+	all := arena.Bytes()
+	return &DegreeCounters{arena: arena, low: all[:nodes], high: all[nodes : 2*nodes],
+		over: map[uint64]uint64{}, waiting: mem.View[uint16](all[2*nodes:]),
+		counts: make([]uint32, buckets(nodes))}, nil
 }
 
 // Add counts an edge for each of nodes.
@@ -122,7 +125,7 @@ func addNodes[V uint32 | uint64](c *DegreeCounters, nodes []V) {
 		for _, v := range nodes {
 			c.low[v]++
 			if c.low[v] == 0 {
-				c.over[uint64(v)]++
+				c.carry(uint64(v))
 			}
 		}
 		return
@@ -145,10 +148,18 @@ func (c *DegreeCounters) empty(bucket uint64) {
 	for _, v := range c.waiting[at : at+uint64(c.counts[bucket])] {
 		low[v]++
 		if low[v] == 0 {
-			c.over[first+uint64(v)]++
+			c.carry(first + uint64(v))
 		}
 	}
 	c.counts[bucket] = 0
+}
+
+// carry counts that the low bits of a node ran over.
+func (c *DegreeCounters) carry(v uint64) {
+	c.high[v]++
+	if c.high[v] == 0 {
+		c.over[v]++
+	}
 }
 
 // Hist returns what was counted.
@@ -158,12 +169,13 @@ func (c *DegreeCounters) Hist() DegreeHist {
 	}
 	h := DegreeHist{Nodes: make([]uint64, 1, 64)}
 	var lows [17]uint64
-	for _, low := range c.low {
+	for v, low := range c.low {
+		low := uint16(c.high[v])<<8 | uint16(low)
 		lows[bits.Len16(low)]++
 		h.Max = max(h.Max, uint64(low))
 	}
 	for v, n := range c.over {
-		low := c.low[v]
+		low := uint16(c.high[v])<<8 | uint16(c.low[v])
 		lows[bits.Len16(low)]--
 		h.Add(n<<16|uint64(low), 1)
 	}
