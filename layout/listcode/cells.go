@@ -97,15 +97,25 @@ func cellsWith(list []uint32, first uint32, l int) (k cells, ok bool) {
 	if k, ok := oneCell(list, first, l); ok {
 		return k, true
 	}
-	per := sort.Search(min(n, upperMost)-1, func(i int) bool {
-		return !cellsHold(list, first, i+2, l)
-	}) + 1
+	held, wide := 0, 0 // the last entries per cell that were found to hold, and their upper bits
+	hold := func(per int) bool {
+		w := widest(list, first, per, l, upperMost)
+		if per > upperMost || w > upperMost {
+			return false
+		}
+		held, wide = per, w
+		return true
+	}
+	per := sort.Search(min(n, upperMost)-1, func(i int) bool { return !hold(i + 2) }) + 1
 	per = max(perLeast, per)
 	whole := (n + per - 1) / per
-	if even := max(perLeast, (n+whole-1)/whole); cellsHold(list, first, even, l) {
+	if even := max(perLeast, (n+whole-1)/whole); even == held || hold(even) {
 		per = even
 	}
-	upper := cellUpper(list, first, per, l)
+	upper := max(per, wide)
+	if per != held {
+		upper = max(per, widest(list, first, per, l, math.MaxInt))
+	}
 	last := (list[(n-1)/per*per] - first) >> l
 	k = cells{uint8(l), uint8(per), uint8(upper), uint8(bits.Len32(last))}
 	return k, upper <= upperMost && last < 1<<31
@@ -120,16 +130,6 @@ func oneCell(list []uint32, first uint32, l int) (k cells, ok bool) {
 		return k, false
 	}
 	return cells{uint8(l), uint8(n), uint8(upper), uint8(bits.Len32(base))}, true
-}
-
-// cellUpper returns how many upper bits the widest cell needs, with per entries in a cell.
-func cellUpper(list []uint32, first uint32, per, l int) int {
-	return max(per, widest(list, first, per, l, math.MaxInt))
-}
-
-// cellsHold reports whether cells with per entries hold all upper bits, which cellUpper says too.
-func cellsHold(list []uint32, first uint32, per, l int) bool {
-	return per <= upperMost && widest(list, first, per, l, upperMost) <= upperMost
 }
 
 // widestPlain returns how many upper bits the widest cell needs, but for unused places of the last

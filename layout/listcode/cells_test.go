@@ -70,6 +70,11 @@ func fitCellsPlain(list []uint32, first uint32) (best cells, size int) {
 	return best, size
 }
 
+// cellUpper returns how many upper bits the widest cell needs, with per entries in a cell.
+func cellUpper(list []uint32, first uint32, per, l int) int {
+	return max(per, widestPlain(list, first, per, l, math.MaxInt))
+}
+
 // TestFitCellsPlain compares with fitCellsPlain, on lists that are spread, in clusters, and short.
 func TestFitCellsPlain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
