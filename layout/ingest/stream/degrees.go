@@ -66,11 +66,11 @@ func (s *SortedDegrees) Hist(nodes uint64) DegreeHist {
 	return s.hist
 }
 
-// DegreeCounters count degrees in any order, in 2 bytes a node: the low 8 bits of each degree are in
-// an array, the next 8 in another, which is seldom met, and how often these ran over is in a map,
-// which has an entry at most for every 65,536 edges. Where counters do not fit in a cache, nodes
-// wait in buckets, by their number, until enough of a bucket are counted together: counters one by
-// one, in any order, took three times as long.
+// DegreeCounters count degrees in any order, in 2 bytes a node: the low 8 bits of each degree are
+// in an array, the next 8 in another, which is seldom met, and how often these ran over is in a
+// map, which has an entry at most for every 65,536 edges. Where counters do not fit in a cache,
+// nodes wait in buckets, by their number, until enough of a bucket are counted together: counters
+// one by one, in any order, took three times as long.
 type DegreeCounters struct {
 	arena   *mem.Arena
 	low     []uint8
