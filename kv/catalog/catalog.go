@@ -33,12 +33,13 @@ type Catalog struct {
 	dir      string
 	patience time.Duration // lockWait; shorter in tests
 	opening  uint64        // digestOpenBytes; fewer in tests
+	turn     chan struct{} // has room for the transaction under way, of those of this process
 }
 
 // New returns the catalog in dir. It does no I/O.
 func New(fs vfs.FS, dir string) *Catalog {
 	return &Catalog{fs: files.Guard(fs, dir), dir: dir, patience: lockWait,
-		opening: digestOpenBytes}
+		opening: digestOpenBytes, turn: make(chan struct{}, 1)}
 }
 
 // setHead is the record at the head of a stored set.

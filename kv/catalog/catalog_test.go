@@ -225,7 +225,8 @@ func TestCatalogBusy(t *testing.T) {
 			if err := c.Create(t.Context(), testMeta(), nil); err != nil {
 				t.Fatal(err)
 			}
-			l, err := c.lock(t.Context())
+			other := New(fs, c.dir) // of another process
+			l, err := other.lock(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,6 +248,30 @@ func TestCatalogBusy(t *testing.T) {
 				t.Errorf("Meta after the lock was given back: %v", err)
 			}
 		})
+	}
+}
+
+// TestCatalogWaits: a transaction waits for one of the same catalog, however long, where it waits
+// for other processes a while.
+func TestCatalogWaits(t *testing.T) {
+	c := mustCreate(t, vfs.NewMem())
+	c.patience = time.Millisecond
+	l, err := c.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- c.PutRun(t.Context(), kv.RunMeta{Name: "r"}) }()
+	select {
+	case err := <-done:
+		t.Errorf("a transaction did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -33,8 +33,37 @@ const (
 	memtableBytes = 4 << 20
 )
 
-// lock takes the directory lock, waiting up to the catalog's patience.
+// turnLock is the directory lock, and the turn of the transaction that has it.
+type turnLock struct {
+	io.Closer
+	turn chan struct{}
+}
+
+// Close gives both back.
+func (l turnLock) Close() error {
+	err := l.Closer.Close()
+	<-l.turn
+	return err
+}
+
+// lock takes the directory lock. It waits for the transactions of this catalog, however many there
+// are, and up to the catalog's patience for those of other processes.
 func (c *Catalog) lock(ctx context.Context) (io.Closer, error) {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("kv: lock %s: %w", c.dir, context.Cause(ctx))
+	}
+	l, err := c.lockDir(ctx)
+	if err != nil {
+		<-c.turn
+		return nil, err
+	}
+	return turnLock{l, c.turn}, nil
+}
+
+// lockDir takes the directory lock, waiting up to the catalog's patience.
+func (c *Catalog) lockDir(ctx context.Context) (io.Closer, error) {
 	path, start := c.fs.PathJoin(c.dir, lockName), time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, lockPollMax) {
 		l, err := files.Lock(c.fs, path)
