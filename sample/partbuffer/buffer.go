@@ -62,7 +62,7 @@ type Macro struct {
 	// Halo keeps the neighbors outside memory in lists, up to the last hop: see Buffer.Inner.
 	Halo bool
 	// Refresh are nodes, ascending, that come in batches of their own after the training nodes of
-	// their set: see sample.Batch.Refresh.
+	// their set, all of them in the first epochs and then a part in each: see sample.Batch.Refresh.
 	Refresh []sample.NodeID
 }
 

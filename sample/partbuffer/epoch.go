@@ -26,16 +26,15 @@ type turn struct {
 
 // turns returns the turns of an epoch that have nodes. Each training node is in those of one set;
 // one that is in no set is an error. It takes 4 bytes of memory per node.
-func (b *Buffer) turns(o *partition.Epoch) (all []turn, err error) {
+func (b *Buffer) turns(epoch uint64) (all []turn, err error) {
+	o := b.cfg.Order.Epoch(int(epoch))
 	of, err := b.bySet(o, b.cfg.Train)
 	if err != nil {
 		return nil, err
 	}
-	refresh := make([][]sample.NodeID, len(of))
-	if m := b.cfg.Macro; m != nil && len(m.Refresh) > 0 {
-		if refresh, err = b.bySet(o, m.Refresh); err != nil {
-			return nil, err
-		}
+	refresh, err := b.bySet(o, b.cfg.refreshed(epoch))
+	if err != nil {
+		return nil, err
 	}
 	size := uint64(b.cfg.Batch)
 	add := func(t turn) {
@@ -68,7 +67,7 @@ func (b *Buffer) bySet(o *partition.Epoch, nodes []sample.NodeID) ([][]sample.No
 
 // Batches returns how many batches an epoch has. A batch has seeds of one set only.
 func (b *Buffer) Batches(epoch uint64) (n uint64, err error) {
-	all, err := b.turns(b.cfg.Order.Epoch(int(epoch)))
+	all, err := b.turns(epoch)
 	for _, t := range all {
 		n += t.batches
 	}
@@ -89,13 +88,12 @@ func (b *Buffer) Epoch(ctx context.Context, lists topology.Reader, epoch, first 
 	if err := b.wake(); err != nil {
 		return nil, err
 	}
-	o := b.cfg.Order.Epoch(int(epoch))
-	left, err := b.turns(o)
+	left, err := b.turns(epoch)
 	if err != nil {
 		return nil, err
 	}
-	e := &batches{b: b, order: o, lists: lists, epoch: epoch, left: left,
-		cfg: pipelines.PipelineConfig, refresher: pipelines.Refresher}
+	e := &batches{b: b, order: b.cfg.Order.Epoch(int(epoch)), lists: lists, epoch: epoch,
+		left: left, cfg: pipelines.PipelineConfig, refresher: pipelines.Refresher}
 	for len(e.left) > 0 && first >= e.left[0].batches {
 		first -= e.left[0].batches
 		e.base += e.left[0].batches
@@ -162,7 +160,8 @@ func (e *batches) after() *roaring.Bitmap {
 	}
 	next := e.b.cfg.Order.Epoch(int(e.epoch) + 1)
 	first := next.Sets()
-	for _, nodes := range [][]sample.NodeID{e.b.cfg.Train, e.b.cfg.Macro.Refresh} {
+	for _, nodes := range [][]sample.NodeID{e.b.cfg.Train,
+		e.b.cfg.refreshed(e.epoch + 1)} {
 		for _, v := range nodes {
 			first = min(first, next.SetOf(e.b.cfg.Deal.Part(v), uint32(v)))
 		}

@@ -58,6 +58,30 @@ func (c *Config) ChooseRefreshed(ctx context.Context, budget *mem.Budget, steps 
 	return nil
 }
 
+// The first epochs, refreshAll of them, compute the states of all nodes of Macro.Refresh: weights
+// change fast there. Later ones compute a part each, so that a state is refreshEvery epochs old at
+// most.
+const (
+	refreshAll   = 2
+	refreshEvery = 4
+)
+
+// refreshed returns the nodes whose states an epoch computes for others, ascending.
+func (c *Config) refreshed(epoch uint64) (some []sample.NodeID) {
+	switch {
+	case c.Macro == nil:
+		return nil
+	case epoch < refreshAll:
+		return c.Macro.Refresh
+	}
+	for _, v := range c.Macro.Refresh {
+		if part := uint64(v * 0x9e3779b9 >> 16); part%refreshEvery == epoch%refreshEvery {
+			some = append(some, v)
+		}
+	}
+	return some
+}
+
 // needs notes the neighbors of a node.
 func (c *Config) needs(v sample.NodeID, neighbors []sample.NodeID, reached, needed nodeBits) {
 	part := c.Deal.Part(v)

@@ -228,6 +228,6 @@ func (b *Nodes) describeHalo(c *setting.Node, train, dim int) {
 	b.lines = append(b.lines, fmt.Sprintf("neighbors outside memory are drawn too, up to %d an "+
 		"epoch, whose features are read one by one, up to %s; their hidden states are up to %d "+
 		"epochs old", drawn, mem.FormatSize(4*int64(dim)*int64(drawn)), history.Most))
-	b.lines = append(b.lines, fmt.Sprintf("states of %d nodes are computed each epoch for batches "+
-		"of other partitions", len(b.macro.Refresh)))
+	b.lines = append(b.lines, fmt.Sprintf("states of %d nodes are computed for batches of other "+
+		"partitions, from the third epoch on a fourth in each", len(b.macro.Refresh)))
 }
