@@ -93,6 +93,35 @@ func (s *Store) History(ctx context.Context) (*kv.History, error) {
 	return h, err
 }
 
+// TypesAt returns how many nodes of each type a typed store had at an earlier snapshot, which is
+// named as OpenAt takes it. Nodes of a type that came later follow these. It fails if the snapshot
+// cannot be read any more, or if nodes were deleted since.
+func (s *Store) TypesAt(ctx context.Context, at string) (counts []uint64, err error) {
+	h, err := s.History(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("layout: %s: %w", s.dir, err)
+	}
+	number, err := snapshotAt(h, at)
+	if err != nil {
+		return nil, fmt.Errorf("layout: %s: %w", s.dir, err)
+	}
+	m := h.On(number)
+	switch {
+	case number < s.meta.Moved:
+		return nil, fmt.Errorf("layout: %s: snapshot %d deleted nodes, and the nodes of a typed "+
+			"store move up then: which came after snapshot %d is not known; name one from %d on",
+			s.dir, s.meta.Moved, number, s.meta.Moved)
+	case m == nil || m.Snapshot != number:
+		return nil, fmt.Errorf("layout: %s: %w: the files of snapshot %d are gone, so which nodes "+
+			"of each type came later is not known; %s snapshots keep NAME --at N keeps one", s.dir,
+			kv.ErrNoSnapshot, number, message.Program)
+	}
+	for _, t := range m.NodeTypes {
+		counts = append(counts, t.Nodes)
+	}
+	return counts, nil
+}
+
 // NodesAt returns how many nodes the store had at an earlier snapshot, which is named as OpenAt
 // takes it; its files may be gone. Nodes that came later have the numbers from there on.
 func (s *Store) NodesAt(ctx context.Context, at string) (uint64, error) {

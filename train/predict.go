@@ -95,6 +95,9 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 
 // newNodes returns the nodes that came after a snapshot, and were not deleted since.
 func newNodes(ctx context.Context, store *layout.Store, since string) (*roaring.Bitmap, error) {
+	if store.Meta().Typed() {
+		return newOfTypes(ctx, store, since)
+	}
 	first, err := store.NodesAt(ctx, since)
 	if err != nil {
 		return nil, err
@@ -105,6 +108,23 @@ func newNodes(ctx context.Context, store *layout.Store, since string) (*roaring.
 			"%d has no other", first, store.Meta().Snapshot)
 	}
 	return nodes, err
+}
+
+// newOfTypes returns the nodes of a typed store that came after a snapshot: in each type, those
+// behind the ones that it had.
+func newOfTypes(ctx context.Context, store *layout.Store, since string) (*roaring.Bitmap, error) {
+	counts, err := store.TypesAt(ctx, since)
+	if err != nil {
+		return nil, err
+	}
+	nodes := roaring.New()
+	for i, t := range store.Meta().NodeTypes {
+		nodes.AddRange(t.First+min(counts[i], t.Nodes), t.First+t.Nodes)
+	}
+	if nodes.IsEmpty() {
+		return nil, fmt.Errorf("no node came after it, up to snapshot %d", store.Meta().Snapshot)
+	}
+	return nodes, nil
 }
 
 // nodesFrom returns the nodes from a number on, without those that were deleted.

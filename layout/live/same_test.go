@@ -83,6 +83,7 @@ func made(m *kv.Meta) kv.Meta {
 	of := *m
 	of.CreatedBy, of.Created, of.Committed = "", time.Time{}, time.Time{}
 	of.Source, of.Manifest, of.Snapshot, of.Base, of.Rewrites = kv.SourceMeta{}, 0, 0, "", 0
+	of.Numbered, of.Moved = 0, 0
 	of.Splits = slices.Clone(m.Splits)
 	for i := range of.Splits {
 		of.Splits[i].Set = ""

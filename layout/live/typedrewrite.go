@@ -225,7 +225,14 @@ func (r *rewriting) becomeBase(ctx context.Context, from, path string, made *kv.
 	}
 	was := r.meta
 	made.Created, made.CreatedBy, made.Source = was.Created, was.CreatedBy, was.Source
-	made.SplitColumn = was.SplitColumn
+	made.SplitColumn, made.Numbered, made.Moved = was.SplitColumn, was.Numbered, was.Moved
+	gone := r.change.Gone != nil && !r.change.Gone.IsEmpty()
+	if gone || slices.Contains(r.change.Of, typedchange.Absent) {
+		made.Numbered = was.Snapshot + 1
+	}
+	if gone {
+		made.Moved = was.Snapshot + 1
+	}
 	keepRead(&made.Stats, was)
 	err = s.Catalog().Commit(ctx, nil, func(m *kv.Meta, _ func(string) (*roaring.Bitmap, error)) (
 		map[string]*roaring.Bitmap, error) {

@@ -158,6 +158,9 @@ type wanted struct {
 
 // read reads the wanted arrays by their names.
 func (t *Table) read(r runs.Dir, checkpoint string, want wanted) (err error) {
+	if err := r.SameNumbers(); err != nil {
+		return err
+	}
 	name := checkpoint + "/" + FileName
 	f, err := r.FS().Open(r.Path(checkpoint, FileName))
 	if errors.Is(err, fs.ErrNotExist) {

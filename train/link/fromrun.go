@@ -26,6 +26,9 @@ func (t *trainer) checkFromRun() error {
 			"partition, and a run begins with those of one in memory: leave the flag out",
 			t.cfg.FromRun)
 	}
+	if err := from.SameNumbers(); err != nil {
+		return fmt.Errorf("--from-run %s: %w", t.cfg.FromRun, err)
+	}
 	return t.cfg.SameModel(f.Link)
 }
 

@@ -112,12 +112,13 @@ type Dir struct {
 	dir      string
 	uuid     kv.UUID
 	snapshot uint64
+	numbered uint64 // the last snapshot up to that which numbered nodes anew
 }
 
 // Open returns the directory of a run. It does no I/O.
 func Open(s *layout.Store, name string) Dir {
 	return Dir{fs: s.FS(), name: name, dir: s.Path("runs", name), uuid: s.Meta().UUID,
-		snapshot: s.Meta().Snapshot}
+		snapshot: s.Meta().Snapshot, numbered: s.Meta().Numbered}
 }
 
 // Path returns the path of a file in the directory.
@@ -268,6 +269,25 @@ func (r Dir) File() (f File, err error) {
 		return f, r.Corrupt(FileName, err.Error())
 	}
 	return f, nil
+}
+
+// SameNumbers returns an error if nodes were numbered anew after the snapshot that the run is of:
+// vectors that it learned of nodes are by their numbers.
+func (r Dir) SameNumbers() error {
+	if r.numbered == 0 {
+		return nil
+	}
+	f, err := r.File()
+	if err != nil {
+		return err
+	}
+	if f.Snapshot < r.numbered {
+		return fmt.Errorf("train: run %s learned vectors of the nodes of snapshot %d, and "+
+			"snapshot %d numbered nodes anew, since nodes of types came or went: read the "+
+			"store as of the run, without --at, or train a run on the store as it is", r.name,
+			f.Snapshot, r.numbered)
+	}
+	return nil
 }
 
 // BeginsOthers returns an error if no run on the snapshot that is read can begin with what this one

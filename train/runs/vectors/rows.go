@@ -37,6 +37,9 @@ type Rows struct {
 func OpenRows(store *layout.Store, run string) (*Rows, error) {
 	dir := runs.Open(store, run)
 	f, err := dir.ReadLink()
+	if err == nil {
+		err = dir.SameNumbers()
+	}
 	if err != nil {
 		return nil, err
 	}

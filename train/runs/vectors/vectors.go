@@ -109,6 +109,9 @@ func OpenAs(ctx context.Context, store *layout.Store, dev blockdev.Device, run s
 	cfg Config) (*Vectors, error) {
 	dir := runs.Open(store, run)
 	f, err := dir.ReadLink()
+	if err == nil {
+		err = dir.SameNumbers()
+	}
 	if err != nil {
 		return nil, err
 	}
