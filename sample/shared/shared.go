@@ -133,7 +133,8 @@ func (g *Group) earliest() place {
 	return least
 }
 
-// begin opens an epoch for all who ask for its place.
+// begin opens an epoch for all who ask for its place. It goes on for the others when ctx is
+// cancelled, which stops one member alone.
 func (g *Group) begin(ctx context.Context, at place) {
 	e := &epoch{group: g}
 	for _, m := range g.members {
@@ -142,7 +143,8 @@ func (g *Group) begin(ctx context.Context, at place) {
 		}
 	}
 	e.open = len(e.waited)
-	if e.made, e.err = g.loader.Epoch(ctx, at.epoch, at.first); e.err != nil {
+	e.made, e.err = g.loader.Epoch(context.WithoutCancel(ctx), at.epoch, at.first)
+	if e.err != nil {
 		e.made = nil
 	}
 	g.epoch = e

@@ -233,3 +233,50 @@ func TestErrors(t *testing.T) {
 	}
 	done.Wait()
 }
+
+// TestBeginnerStops: the others get all batches of an epoch whose beginner is cancelled and leaves.
+func TestBeginnerStops(t *testing.T) {
+	l, _ := open(t)
+	for first := range 2 { // whoever asks last begins the epoch
+		g := New(l)
+		members := []*Member{g.Join(), g.Join()}
+		within, stop := context.WithCancel(t.Context())
+		t.Cleanup(stop)
+		var begun, done sync.WaitGroup
+		begun.Add(1)
+		for i, m := range members {
+			done.Go(func() {
+				defer m.Leave()
+				ctx := t.Context()
+				if i == first {
+					ctx = within
+				}
+				e, err := m.Epoch(ctx, 0, 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if i == first {
+					_, err = taken(ctx, e, 1)
+					stop()
+					begun.Done()
+				} else {
+					var got []string
+					if got, err = taken(ctx, e, 1); err == nil {
+						begun.Wait()
+						var rest []string
+						rest, err = taken(ctx, e, all)
+						got = append(got, rest...)
+					}
+					if err == nil && len(got) != 7 {
+						t.Errorf("%d batches", len(got))
+					}
+				}
+				if err := errors.Join(err, e.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done.Wait()
+	}
+}
