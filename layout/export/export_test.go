@@ -205,10 +205,11 @@ func summary(m *kv.Meta) string {
 	for i := range c.Files {
 		c.Files[i].Checksum = 0
 	}
-	// The features of a type come back as one vector, whose columns have no names.
+	// The features of a type come back as one vector, whose columns have no names, and of which
+	// later rows are made.
 	c.NodeTypes = slices.Clone(m.NodeTypes)
 	for i := range c.NodeTypes {
-		c.NodeTypes[i].Features = nil
+		c.NodeTypes[i].Features, c.NodeTypes[i].Encoding = nil, nil
 		columns := slices.Clone(c.NodeTypes[i].Columns)
 		for k := range columns { // a vector has no columns for their values
 			columns[k].Shared, columns[k].BlockRows = kv.FeatureAt{}, 0
