@@ -21,11 +21,14 @@ type Writer struct {
 }
 
 // Edges are edges to add, by the ids of their ends, with the types, weights and times that those of
-// the store have.
+// the store have; of a typed store, with a relation and columns.
 type Edges = live.Edges
 
 // Nodes are nodes to add, or values that nodes of the store get in place of theirs.
 type Nodes = live.Nodes
+
+// Column is a column of nodes or edges of a typed store, as text.
+type Column = live.Column
 
 // Writer returns a writer to the store. The DB goes on reading the snapshot that it has open: what
 // commits add is read by a DB that is opened later.

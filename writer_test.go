@@ -2,6 +2,7 @@ package gdb_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"gdb"
 	"gdb/kv"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/source"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -95,5 +97,54 @@ func TestWriter(t *testing.T) {
 		if s := m.Splits[i]; s.Name != want.Name || s.Count != want.Count {
 			t.Errorf("split %+v, want %+v", s, want)
 		}
+	}
+}
+
+// TestWriterTyped: a writer adds users and what they buy to a typed store, and the opened store is
+// asked for them.
+func TestWriterTyped(t *testing.T) {
+	fs := vfs.NewMem()
+	writeFile(t, fs, "u.csv", "id,age\n1,20\n2,30\n")
+	writeFile(t, fs, "i.csv", "id,name\na,Pen\n")
+	writeFile(t, fs, "b.csv", "user,item,n\n1,a,1\n")
+	opt := ingest.Options{Out: "s"}
+	opt.Memory = 1 << 30
+	opt.NodeTables = []source.NodeTable{{Type: "user", File: "u.csv"},
+		{Type: "item", File: "i.csv"}}
+	opt.Relations = []source.Relation{{Src: "user", Name: "buys", Dst: "item", File: "b.csv"}}
+	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
+		t.Fatal(err)
+	}
+	db, err := gdb.Open(t.Context(), "s", gdb.Options{FS: fs, Memory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	w := db.Writer()
+	w.Memory = 1 << 30
+	err = errors.Join(
+		w.AddNodes(gdb.Nodes{Type: "user", IDs: []string{"3", "1"},
+			Columns: []gdb.Column{{Name: "age", Cells: []string{"40", "21"}}}}),
+		w.AddEdges(gdb.Edges{Relation: "user:buys:item", Src: []string{"3"}, Dst: []string{"a"},
+			Columns: []gdb.Column{{Name: "n", Cells: []string{"7"}}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	added, err := w.Commit(t.Context())
+	if err != nil || added.Nodes != 1 || added.Edges != 1 || added.Replaced != 1 {
+		t.Fatalf("%+v, %v", added, err)
+	}
+	now, err := gdb.Open(t.Context(), "s", gdb.Options{FS: fs, Memory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer now.Close()
+	got, err := now.Query(t.Context(), "MATCH (u:user)-[r:buys]->(i:item) RETURN u.id, u.age, r.n "+
+		"ORDER BY u.id", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, want := fmt.Sprint(got.Rows), "[[1 21 1] [3 40 7]]"; rows != want {
+		t.Errorf("rows %s, want %s", rows, want)
 	}
 }

@@ -118,6 +118,7 @@ var rooms = map[string][]string{
 		"layout/parts",
 		"layout/typedlevel",
 		"layout/typedchange",
+		"layout/typedtables",
 		"layout/live",
 	},
 	"sample": {

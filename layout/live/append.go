@@ -264,10 +264,6 @@ type appending struct {
 // writes to a file of its own instead.
 func (a *appending) run(ctx context.Context) (done *Added, err error) {
 	if a.meta.Typed() {
-		if a.batch != nil {
-			return nil, input.Usage("%s: its nodes have types: edges are appended from files so "+
-				"far, by append", a.store.Dir())
-		}
 		return a.runTyped(ctx)
 	}
 	from, err := a.openSources(ctx)

@@ -5,19 +5,25 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gdb/kv"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
+	"gdb/layout/typedtables"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // Edges are edges to add, by the ids of their ends. Types, Weights and Times are nil, or as many
-// as there are edges, as the store has them.
+// as there are edges, as the store has them. Edges of a typed store have a Relation, as
+// "user:buys:item", ids as their types have them ("7", not "user:7"), and Columns instead, weights
+// and times among them.
 type Edges struct {
 	Src, Dst []string
+	Relation string
+	Columns  []Column
 	Types    []string
 	Weights  []float32
 	Times    []int64
@@ -25,28 +31,60 @@ type Edges struct {
 
 // Nodes are nodes to add, or nodes of the store that get other values. Features has a row for each
 // node, one after the other; nil for none. Labels and Splits have a word for each, "" for none; nil
-// says that no node has one. A label of a store whose labels are numbers is one as text.
+// says that no node has one. A label of a store whose labels are numbers is one as text. Nodes of a
+// typed store have a Type, and Columns instead: those that its table had, with labels, splits and
+// what features are made of.
 type Nodes struct {
 	IDs            []string
+	Type           string
+	Columns        []Column
 	Features       []float32
 	Labels, Splits []string
 }
 
-// Batch is what a commit adds, in memory: a source of ingest. Its slices are the caller's, which
-// does not change them before the commit ends.
+// Batch is what a commit adds, in memory: a source of ingest, but for a typed store, where tables
+// are written of it. Its slices are the caller's, which does not change them before the commit
+// ends.
 type Batch struct {
 	edges []Edges
 	nodes []Nodes
 	of    *kv.Meta // of the store that it is for
+	// tables have the nodes and edges of a typed store, in the place of edges and nodes.
+	tables *typedtables.Tables
 }
+
+// Column is a column of nodes or edges of a typed store.
+type Column = typedtables.Column
 
 var _ source.Source = (*Batch)(nil)
 
 // NewBatch returns an empty batch for a store that has this metadata.
-func NewBatch(of *kv.Meta) *Batch { return &Batch{of: of} }
+func NewBatch(of *kv.Meta) *Batch { return &Batch{of: of, tables: typedtables.New(of)} }
+
+// notTyped fails if fields are given that are for stores without types.
+func notTyped(given bool, fields string) error {
+	if !given {
+		return nil
+	}
+	return input.Usage("%s: the store has types of nodes: give columns by their names in Columns, "+
+		"and the Type of nodes or the Relation of edges", fields)
+}
 
 // AddEdges adds edges, if the store can have what they carry.
 func (b *Batch) AddEdges(e Edges) error {
+	if b.of.Typed() {
+		err := notTyped(e.Types != nil || e.Weights != nil || e.Times != nil,
+			"Types, Weights and Times")
+		if err != nil {
+			return err
+		}
+		return b.tables.AddEdges(typedtables.Edges{Relation: e.Relation, Src: e.Src, Dst: e.Dst,
+			Columns: e.Columns})
+	}
+	if e.Relation != "" || e.Columns != nil {
+		return input.Usage("edges with a Relation %q and %d Columns: the store has no types of "+
+			"nodes", e.Relation, len(e.Columns))
+	}
 	n := len(e.Src)
 	for _, p := range []struct {
 		what string
@@ -74,6 +112,18 @@ func (b *Batch) AddEdges(e Edges) error {
 
 // AddNodes adds nodes and values of nodes, if the store can have them.
 func (b *Batch) AddNodes(v Nodes) error {
+	if b.of.Typed() {
+		err := notTyped(v.Features != nil || v.Labels != nil || v.Splits != nil,
+			"Features, Labels and Splits")
+		if err != nil {
+			return err
+		}
+		return b.tables.AddNodes(typedtables.Nodes{Type: v.Type, IDs: v.IDs, Columns: v.Columns})
+	}
+	if v.Type != "" || v.Columns != nil {
+		return input.Usage("nodes with a Type %q and %d Columns: the store has no types of nodes",
+			v.Type, len(v.Columns))
+	}
 	n, dim := len(v.IDs), 0
 	if len(b.of.Features) > 0 {
 		dim = b.of.Features[0].Dim
@@ -301,6 +351,9 @@ func (b *Batch) Close() error { return nil }
 
 // Len returns the number of edges and of nodes that were added to the batch.
 func (b *Batch) Len() (edges, nodes int) {
+	if b.of.Typed() {
+		return b.tables.Len()
+	}
 	for _, e := range b.edges {
 		edges += len(e.Src)
 	}
@@ -315,7 +368,9 @@ func AppendBatch(ctx context.Context, fs vfs.FS, dir string, b *Batch, opt inges
 	added *Added, err error) {
 	err = change(ctx, fs, dir, "append", opt, func(a *appending) (err error) {
 		a.batch = b
-		added, err = a.run(ctx)
+		if added, err = a.run(ctx); err != nil && a.meta.Typed() {
+			err = &batchError{err, a.path(givenPath) + "/"}
+		}
 		return err
 	})
 	if err != nil {
@@ -323,3 +378,20 @@ func AppendBatch(ctx context.Context, fs vfs.FS, dir string, b *Batch, opt inges
 	}
 	return added, nil
 }
+
+// givenPath is the folder of the work with the tables of a batch for a typed store.
+const givenPath = "given"
+
+// batchError is an error that names the tables of a batch without their folder.
+type batchError struct {
+	error
+	folder string
+}
+
+// Error returns the text without the folder.
+func (e *batchError) Error() string {
+	return strings.ReplaceAll(e.error.Error(), e.folder, "")
+}
+
+// Unwrap returns the error.
+func (e *batchError) Unwrap() error { return e.error }

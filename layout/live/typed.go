@@ -21,6 +21,11 @@ import (
 // openTyped opens the sources of a commit to a typed store.
 func (a *appending) openTyped(ctx context.Context) (source.Source, error) {
 	opt := &a.opt
+	if a.batch != nil {
+		if err := a.batch.tables.Write(a.fs, a.path(givenPath), &opt.Options); err != nil {
+			return nil, err
+		}
+	}
 	if opt.Nodes != "" && opt.NodesType != "" {
 		opt.NodeTables = []source.NodeTable{{Type: opt.NodesType, File: opt.Nodes}}
 		opt.Nodes, opt.NodesType = "", ""
@@ -41,13 +46,22 @@ func (a *appending) openTyped(ctx context.Context) (source.Source, error) {
 	}
 	a.addColumns(opt)
 	opt.Options.Of = a.meta
-	return ingest.Open(ctx, a.fs, opt)
+	src, err := ingest.Open(ctx, a.fs, opt)
+	if err == nil && a.batch != nil {
+		src.Info().Format, src.Info().Paths = "memory", nil
+	}
+	return src, err
 }
 
 // runTyped makes a level of edges of a typed store, and lists it in the catalog. The sources are
 // read twice: to find the nodes at the ends of edges, and to make the level. With tables of nodes
 // it writes the store anew.
 func (a *appending) runTyped(ctx context.Context) (done *Added, err error) {
+	if a.batch != nil {
+		if edges, nodes := a.batch.Len(); edges+nodes == 0 {
+			return &Added{LevelMeta: kv.LevelMeta{Snapshot: a.meta.Snapshot}}, nil
+		}
+	}
 	src, err := a.openTyped(ctx)
 	if err != nil {
 		return nil, err
