@@ -15,7 +15,7 @@ CONTENTS = {
     "__init__.py": ["open"], "_ingest.py": ["ingest"], "store.py": ["Store", "Features"],
     "result.py": ["Result"],
     "loaders.py": ["NeighborLoader", "LinkNeighborLoader", "HGTLoader"],
-    "lightning.py": ["NodeData"],
+    "lightning.py": ["NodeData", "LinkData"],
     "loader.py": ["Loader"], "link.py": ["LinkLoader"], "batch.py": ["Batch"],
     "run.py": ["load_run", "Model"], "pyg.py": ["stores", "StoreFeatures", "StoreGraph"],
     "_wire.py": ["GdbError", "ServerError", "BatchesHeldError", "DamagedError"],

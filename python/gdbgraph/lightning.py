@@ -1,4 +1,4 @@
-"""A data module of Lightning over gdb's loaders.
+"""Data modules of Lightning over gdb's loaders.
 
     module = gdbgraph.lightning.NodeData(data, num_neighbors=[10, 10], batch_size=512)
     lightning.Trainer(max_epochs=10).fit(model, module)
@@ -8,16 +8,43 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import torch
+
 try:
     from lightning import LightningDataModule
 except ImportError:
     from pytorch_lightning import LightningDataModule
 
-from .loaders import NeighborLoader
+from .loaders import LinkNeighborLoader, NeighborLoader, _opened
 from .store import Store
 
 
-class NodeData(LightningDataModule):  # type: ignore[misc]
+class _Splits(LightningDataModule):  # type: ignore[misc]
+    """A loader for each of train, val and test."""
+
+    def __init__(self, data: Any, num_neighbors: Any, options: dict[str, Any]) -> None:
+        super().__init__()
+        options.pop("shuffle", None)  # is what the split says
+        self.data, self.num_neighbors, self.options = data, num_neighbors, options
+
+    def _loader(self, split: str) -> Any:
+        raise NotImplementedError
+
+    def train_dataloader(self) -> Any:
+        """Shuffled batches of train."""
+        return self._loader("train")
+
+    def val_dataloader(self) -> Any:
+        """Batches of val."""
+        return self._loader("val")
+
+    def test_dataloader(self) -> Any:
+        """Batches of test."""
+        return self._loader("test")
+
+
+class NodeData(_Splits):
     """Batches around the nodes of train, val, test and predict, by :class:`NeighborLoader`.
 
     ``data`` is what that takes. Of a Data the splits are its train_mask, val_mask and test_mask
@@ -27,9 +54,7 @@ class NodeData(LightningDataModule):  # type: ignore[misc]
 
     def __init__(self, data: Any, num_neighbors: Any, *, train: Any = None, val: Any = None,
                  test: Any = None, predict: Any = None, **options: Any) -> None:
-        super().__init__()
-        options.pop("shuffle", None)  # is what the split says
-        self.data, self.num_neighbors, self.options = data, num_neighbors, options
+        super().__init__(data, num_neighbors, options)
         given = {"train": train, "val": val, "test": test}
         self.nodes = {name: nodes if nodes is not None else _mask(data, name)
                       for name, nodes in given.items()}
@@ -42,21 +67,48 @@ class NodeData(LightningDataModule):  # type: ignore[misc]
         return NeighborLoader(self.data, self.num_neighbors, nodes, shuffle=split == "train",
                               **self.options)
 
-    def train_dataloader(self) -> NeighborLoader:
-        """Shuffled batches of train."""
-        return self._loader("train")
-
-    def val_dataloader(self) -> NeighborLoader:
-        """Batches of val."""
-        return self._loader("val")
-
-    def test_dataloader(self) -> NeighborLoader:
-        """Batches of test."""
-        return self._loader("test")
-
     def predict_dataloader(self) -> NeighborLoader:
         """Batches of the nodes to predict, in their order."""
         return self._loader("predict")
+
+
+class LinkData(_Splits):
+    """Batches of the edges of train, val and test, and the neighborhoods of their ends, by
+    :class:`LinkNeighborLoader`.
+
+    ``data`` is what that takes. Of a store, or its path, the splits are those of its edges where
+    they are not given (``gdb ingest --edge-split`` makes them); a Data wants ``(2, L)`` nodes, and
+    a HeteroData ``(type, nodes)``. ``options`` are LinkNeighborLoader's, ``neg_sampling_ratio`` or
+    ``neg_sampling`` among them: without these there are no negatives. Batches of train are
+    shuffled. Edges of a store's split take 16 bytes in this process; :class:`LinkLoader` takes 8,
+    and has their types.
+    """
+
+    def __init__(self, data: Any, num_neighbors: Any, *, train: Any = None, val: Any = None,
+                 test: Any = None, **options: Any) -> None:
+        for name in ("edge_label_index", "edge_label", "edge_label_time"):
+            if options.get(name) is not None:
+                raise ValueError(f"{name} is of the edges of one split: give edges as train=, val= "
+                                 "and test=, or take a LinkNeighborLoader for each split")
+        super().__init__(_opened(data, options.get("threads")), num_neighbors, options)
+        self.edges = {"train": train, "val": val, "test": test}
+
+    def _loader(self, split: str) -> LinkNeighborLoader:
+        edges = self.edges[split]
+        if edges is None:
+            edges = self._stored(split)
+        return LinkNeighborLoader(self.data, self.num_neighbors, edges, shuffle=split == "train",
+                                  **self.options)
+
+    def _stored(self, split: str) -> torch.Tensor:
+        """The edges of a split of the store."""
+        if not isinstance(self.data, Store):
+            raise ValueError(f"only a store has splits of edges: give {split}=, the edges of the "
+                             "split")
+        if not self.data.edge_splits.get(split):
+            raise ValueError(f"the store has no split {split} of the edges: gdb ingest "
+                             f"--edge-split makes it, or give {split}=, the edges of the split")
+        return torch.from_numpy(self.data._edges_of(split)[0].astype(np.int64))
 
 
 def _mask(data: Any, split: str) -> Any:
