@@ -12,7 +12,8 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "python-reference.md"
 #: What is documented, by file: functions, and classes with their public methods.
 CONTENTS = {
-    "__init__.py": ["open"], "_ingest.py": ["ingest"], "store.py": ["Store", "Features"],
+    "__init__.py": ["open"], "_ingest.py": ["ingest"], "_append.py": ["append"],
+    "store.py": ["Store", "Features"],
     "result.py": ["Result"],
     "loaders.py": ["NeighborLoader", "LinkNeighborLoader", "HGTLoader"],
     "lightning.py": ["NodeData", "LinkData"],

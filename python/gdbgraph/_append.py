@@ -15,6 +15,7 @@ import numpy as np
 from . import _binary
 from ._frames import Frames, _write
 from ._ingest import run
+from ._tables import Tables, more_frames
 
 
 def append(store: str | os.PathLike[str], edges: Any = None, nodes: Any = None, *,
@@ -30,6 +31,12 @@ def append(store: str | os.PathLike[str], edges: Any = None, nodes: Any = None, 
     ``edges`` is a DataFrame, or integers (2, E): a tensor or an array. ``nodes`` is a DataFrame. Their
     columns, the arguments that name them, and ``splits`` are those of :func:`gdbgraph.ingest`; the
     features are the store's. ``options`` are flags of ``gdb append``.
+
+    A store with types gets ``nodes``, ``{"user": frame}``, and ``edges``, ``{("user", "buys",
+    "item"): frame}`` or ``{"user:buys:item": frame}``, by pyarrow. Ids and ends are found as by
+    :func:`gdbgraph.ingest`, and other columns are those of the store: labels, splits, features,
+    weights and times among them, so ``label_column``, ``type_column`` and ``splits`` are refused.
+    A row whose id the store has replaces the values of the columns that the frame has.
     """
     if edges is None and nodes is None:
         raise ValueError("give edges, nodes, or both")
@@ -41,19 +48,27 @@ def append(store: str | os.PathLike[str], edges: Any = None, nodes: Any = None, 
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.resolve().parent) as name:
         folder = Path(name)
         flags, arrays = [], edges is not None and not hasattr(edges, "columns")
-        if arrays:
-            flags = _write_ends(folder, edges)
-        frames = Frames(None if arrays else edges, nodes, source=source_column,
-                        target=target_column, kind=type_column, weight=weight_column,
-                        time=time_column, node=id_column, label=label_column)
-        frames.splits.update(splits or {})
-        flags += frames.write(folder)
-        if frames.unused:
-            warnings.warn(f"not stored: {', '.join(frames.unused)}", stacklevel=2)
+        typed = isinstance(edges, Mapping) or isinstance(nodes, Mapping)
+        made: Frames | Tables
+        if typed:
+            made = more_frames(nodes, edges, {
+                "id": id_column, "label": label_column, "source": source_column,
+                "target": target_column, "type": type_column, "weight": weight_column,
+                "time": time_column, "splits": splits})
+        else:
+            if arrays:
+                flags = _write_ends(folder, edges)
+            made = Frames(None if arrays else edges, nodes, source=source_column,
+                          target=target_column, kind=type_column, weight=weight_column,
+                          time=time_column, node=id_column, label=label_column)
+            made.splits.update(splits or {})
+        flags += made.write_more(folder) if isinstance(made, Tables) else made.write(folder)
+        if made.unused:
+            warnings.warn(f"not stored: {', '.join(made.unused)}", stacklevel=2)
         if memory is not None:
             flags.append(f"--memory={memory}")
         said = run([_binary.find(), "append", str(path), *flags, "--json", "--log=json",
-                    *map(str, options)], folder, {"edges.csv": "edges", **frames.names})
+                    *map(str, options)], folder, {"edges.csv": "edges", **made.names})
     done = json.loads(said)
     return {name: done[name] for name in ("snapshot", "nodes", "edges", "replaced")}
 

@@ -48,6 +48,15 @@ class Tables:
         if self.splits:
             raise ValueError("splits of a graph with types are masks or a column split of a type: "
                              "leave splits out")
+        flags = self.write_more(folder)
+        if self.features:
+            flags += ["--feature-cols", ",".join(self.features)]
+        flags += ["--label-col", self.label or "none", "--split-col", self.split or "none"]
+        return [*flags, "--normalize", "none"]
+
+    def write_more(self, folder: Path) -> list[str]:
+        """Writes a file for each table, and returns the arguments of ``gdb append``: what other
+        columns are is known to the store."""
         write = _arrow().parquet.write_table
         flags = []
         for number, (name, table) in enumerate(self.nodes.items()):
@@ -60,18 +69,16 @@ class Tables:
             write(table, folder / file)
             self.names[file] = f"edges {key!r}"
             flags += ["--edges", f"{':'.join(key)}={folder / file}"]
-        flags += ["--id-col", ",".join(f"{name}.{table.column_names[0]}"
-                                       for name, table in self.nodes.items())]
-        for flag, column in (("--src-col", _ENDS[0]), ("--dst-col", _ENDS[1])):
-            relations = dict.fromkeys(key[1] for key in self.edges)
-            flags += [flag, ",".join(f"{relation}.{column}" for relation in relations)]
-        for flag, listed in (("--feature-cols", self.features),
+        relations = dict.fromkeys(key[1] for key in self.edges)
+        for flag, listed in (("--id-col", [f"{name}.{table.column_names[0]}"
+                                           for name, table in self.nodes.items()]),
+                             ("--src-col", [f"{relation}.{_ENDS[0]}" for relation in relations]),
+                             ("--dst-col", [f"{relation}.{_ENDS[1]}" for relation in relations]),
                              ("--weight-col", _named(self.weights)),
                              ("--time-col", _named(self.times))):
             if listed:
                 flags += [flag, ",".join(listed)]
-        flags += ["--label-col", self.label or "none", "--split-col", self.split or "none"]
-        return [*flags, "--normalize", "none"]
+        return flags
 
 
 def _named(columns: Mapping[str, str]) -> list[str]:
@@ -286,6 +293,32 @@ def of_frames(nodes: Any, edges: Mapping[EdgeType, Any], roles: Mapping[str, str
                 to[key[1]] = str(roles[role])
         _add_edges(made, key, table.select([source, target, *rest]).rename_columns([*_ENDS, *rest]))
     return made
+
+
+def more_frames(nodes: Any, edges: Any, roles: Mapping[str, Any]) -> Tables:
+    """DataFrames by type that a store of several types gets. roles are the arguments that name
+    columns."""
+    for name, what in (("label", "label_column"), ("type", "type_column"), ("splits", "splits")):
+        if roles[name] is not None:
+            raise ValueError(f"{what} beside frames by type: the store knows what columns of its "
+                             f"types are, and relations are keys of edges: leave {what} out")
+    if edges is not None and not isinstance(edges, Mapping):
+        raise ValueError("nodes are given by type, and edges are not: give edges={(source type, "
+                         "relation, target type): frame}")
+    keys = {key: tuple(key.split(":")) if isinstance(key, str) and key.count(":") == 2 else key
+            for key in edges or {}}
+    if len(set(keys.values())) < len(keys):
+        raise ValueError("edges have a relation twice, as a tuple and as one name: put the rows "
+                         "into one frame")
+    if not keys and not nodes:
+        raise ValueError("nodes and edges have no frame: nothing would be added")
+    for role, of, frames in (("weight", "edges", edges), ("time", "edges", edges),
+                             ("source", "edges", edges), ("target", "edges", edges),
+                             ("id", "nodes", nodes)):
+        if roles[role] is not None and isinstance(frames or {}, Mapping) and not any(
+                roles[role] in getattr(frame, "columns", ()) for frame in (frames or {}).values()):
+            raise ValueError(f"{role}_column {roles[role]!r}: no {of} have the column")
+    return of_frames(nodes, {keys[key]: frame for key, frame in (edges or {}).items()}, roles)
 
 
 def _plain(what: str, frame: Any) -> Any:

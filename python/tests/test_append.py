@@ -48,3 +48,78 @@ def test_mistakes(arrays, tmp_path) -> None:
         gdbgraph.append(tmp_path / "b.gdb", np.array([[0], [1]]))
     with pytest.raises(gdbgraph.GdbError, match="the next new node is 500"):
         gdbgraph.append(path, np.array([[0], [900]]))
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A store of users and items, with labels, splits, weights and times."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    users = pd.DataFrame({"id": [1, 2, 3], "age": [20.0, 30.0, 40.0], "kind": ["x", "y", "x"],
+                          "split": ["train", "val", "train"]})
+    items = pd.DataFrame({"id": ["a", "b"], "name": ["Pen", "Lamp"]})
+    buys = pd.DataFrame({"user_id": [1, 2], "item_id": ["a", "b"], "price": [1.5, 2.0],
+                         "n": [1, 2]})
+    return gdbgraph.ingest(tmp_path / "shop.gdb", edges={("user", "buys", "item"): buys},
+                           nodes={"user": users, "item": items}, label_column="user.kind",
+                           weight_column="price")
+
+
+BOUGHT = ("MATCH (u:user)-[r:buys]->(i:item) RETURN u.id AS u, u.age AS age, i.id AS i, "
+          "r.weight AS w, r.n AS n ORDER BY u.id, i.id")
+
+
+def test_types(shop) -> None:
+    """New users, other values and edges come by frames, the relation named in either way."""
+    import pandas as pd
+
+    with gdbgraph.open(shop) as store:
+        done = store.append(
+            nodes={"user": pd.DataFrame({"id": [7, 2], "age": [70.0, 31.0], "kind": ["y", "x"],
+                                         "split": ["val", None]})},
+            edges={("user", "buys", "item"): pd.DataFrame(
+                {"user_id": [7], "item_id": ["a"], "price": [9.5], "n": [5]})},
+            weight_column="price")
+        assert done == {"snapshot": 1, "nodes": 1, "edges": 1, "replaced": 1}
+    done = gdbgraph.append(shop, {"user:buys:item": pd.DataFrame(
+        {"source": [3], "target": ["b"], "price": [4.0]})})
+    assert done == {"snapshot": 2, "nodes": 0, "edges": 1, "replaced": 0}
+    with gdbgraph.open(shop) as store:
+        rows = store.query(BOUGHT).dict()
+        assert rows == {"u": [1, 2, 3, 7], "age": [20, 31, 40, 70], "i": ["a", "b", "b", "a"],
+                        "w": [1.5, 2, 4, 9.5], "n": [1, 2, None, 5]}
+        assert store.splits == {"train": 2, "val": 1}
+        assert [store.classes[k] for k in store.labels_of(np.arange(4))] == ["x", "x", "x", "y"]
+
+
+def test_types_refused(shop) -> None:
+    """What a store with types cannot get is refused by its name, and nothing is added."""
+    import pandas as pd
+
+    one = pd.DataFrame({"user_id": [1], "item_id": ["a"]})
+    new = pd.DataFrame({"id": [9], "age": [1.0]})
+    for edges, nodes, more, why in (
+            ({("user", "buys", "item"): one, "user:buys:item": one}, None, {}, "a relation twice"),
+            ({"buys": one}, None, {}, "the key 'buys'"),
+            (one, {"user": new}, {}, "edges are not: give edges="),
+            ({"user:buys:item": one}, new, {}, "give nodes={type: frame}"),
+            (None, {"user": new}, {"label_column": "kind"}, "label_column beside frames by type"),
+            (None, {"user": new}, {"splits": {"val": [9]}}, "splits beside frames by type"),
+            ({"user:buys:item": one}, None, {"type_column": "n"}, "type_column beside"),
+            ({"user:buys:item": one}, None, {"weight_column": "cost"}, "no edges have the column"),
+            (None, {"user": new}, {"id_column": "key"}, "no nodes have the column"),
+            ({}, {}, {}, "no frame"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            gdbgraph.append(shop, edges, nodes, **more)
+    for edges, nodes, why in (
+            ({"user:sells:item": one}, None, "user:sells:item: the store has no such relation"),
+            (None, {"shop": new}, "no nodes of type shop"),
+            (None, {"user": new.assign(size=1)}, "nodes 'user'.* has a column size"),
+            ({"user:buys:item": one.assign(colour="red")}, None, "a column colour"),
+            ({"user:buys:item": one.assign(user_id=8)}, None, "edges .*user:8|user:8"),
+    ):
+        with pytest.raises(gdbgraph.GdbError, match=why):
+            gdbgraph.append(shop, edges, nodes)
+    with gdbgraph.open(shop) as store:
+        assert store.num_edges == 2 and store.num_nodes == 5
