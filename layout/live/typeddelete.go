@@ -89,27 +89,37 @@ func (a *appending) deleteTyped(ctx context.Context, del Deletion, done *Deleted
 	return nil
 }
 
-// findNodes finds the nodes of a type that a file has ids of.
+// findNodes finds the nodes of a type that a file has ids of. A first line that is the name of the
+// type's ids, and no id, is a header.
 func (d *typedDeletion) findNodes(ctx context.Context, t source.NodeTable) error {
-	if !slices.ContainsFunc(d.meta.NodeTypes, func(of kv.NodeTypeMeta) bool {
+	typ := slices.IndexFunc(d.meta.NodeTypes, func(of kv.NodeTypeMeta) bool {
 		return of.Name == t.Type
-	}) {
+	})
+	if typ < 0 {
 		return input.Usage("--delete-nodes %s: the store has no nodes of type %s", t, t.Type)
 	}
-	find := &finder{known: d.dict, most: findMost(d.budget), fn: func(_ string, node int64) error {
-		if node < 0 {
+	header := ""
+	find := &finder{known: d.dict, most: findMost(d.budget), fn: func(id string, node int64) error {
+		switch {
+		case node >= 0:
+			d.change.Gone.Add(uint32(node))
+		case id != header:
 			d.done.LostNodes++
-			return nil
 		}
-		d.change.Gone.Add(uint32(node))
 		return nil
 	}}
+	first := true
 	err := files.ReadLines(d.fs, t.File, 1<<16, func(line []byte) error {
-		id := strings.TrimSuffix(string(line), "\r")
-		if id == "" {
+		name := strings.TrimSuffix(string(line), "\r")
+		if name == "" {
 			return nil
 		}
-		return find.add(ctx, []byte(t.Type+source.TypeSep+id))
+		id := t.Type + source.TypeSep + name
+		if first && d.meta.NodeTypes[typ].IsID(name) {
+			header = id
+		}
+		first = false
+		return find.add(ctx, []byte(id))
 	})
 	if err != nil {
 		return err
