@@ -119,20 +119,11 @@ func (s *session) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	rec.Train = s.in.task.TrainScore(s.cfg.Metric, sums.score())
 	rec.Rate = s.steps.opt.Rate()
 	rec.Unlabeled = uint64(len(s.nodes.train)) - sums.Rows
-	begun := time.Now()
 	if s.Evaluates(epoch) {
-		chosen, err := s.validate(ctx, &rec)
-		if err != nil {
-			return nil, fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
-		}
-		if rec.Best, err = s.compare(*rec.Val, epoch); err != nil {
+		if err := s.choose(ctx, &rec, epoch); err != nil {
 			return nil, err
 		}
-		if rec.Best {
-			s.thresholds = chosen
-		}
 	}
-	rec.Eval = time.Since(begun).Seconds()
 	s.pos.Epoch, s.pos.Batch, s.pos.Sums = s.pos.Epoch+1, 0, epochSums{}
 	rec.Reads, s.reads = s.reads, nil
 	s.totals.add(&rec, s.plan.Superbatch != nil)
@@ -141,6 +132,33 @@ func (s *session) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	}
 	s.steep = cmp.Or(steepLoss(&s.cfg, &rec, s.in.task.Outputs()), s.steep)
 	return &rec, nil
+}
+
+// choose evaluates after an epoch, and keeps what is the best so far. Where other trainings share
+// what is open it waits for them first, and rec.Eval has none of that wait.
+func (s *session) choose(ctx context.Context, rec *runs.Epoch, epoch int) error {
+	defer s.turn()()
+	begun := time.Now()
+	chosen, err := s.validate(ctx, rec)
+	if err != nil {
+		return fmt.Errorf("evaluate epoch %d on the validation nodes: %w", epoch, err)
+	}
+	if rec.Best, err = s.compare(*rec.Val, epoch); err != nil {
+		return err
+	}
+	if rec.Best {
+		s.thresholds = chosen
+	}
+	rec.Eval = time.Since(begun).Seconds()
+	return nil
+}
+
+// turn returns once no other training uses what is open; none does until done is called.
+func (s *session) turn() (done func()) {
+	if s.beside == nil {
+		return func() {}
+	}
+	return s.beside.member.Alone()
 }
 
 // weigh records what the process holds between two epochs.
@@ -215,6 +233,7 @@ func (s *session) testBest(ctx context.Context) error {
 	if s.nodes.test == nil {
 		return nil
 	}
+	defer s.turn()()
 	s.setThresholds(s.thresholds)
 	c, err := s.evaluate(ctx, s.nodes.test, false, true)
 	s.setThresholds(nil)
@@ -239,13 +258,11 @@ func (s *session) testBest(ctx context.Context) error {
 	return nil
 }
 
-// evaluate predicts the nodes of a set and returns the tally. choose makes the tally count for
-// choosing thresholds, if nodes can have several labels, and draw for curves of classes.
+// evaluate predicts the nodes of a set and returns the tally, while the training is alone. choose
+// makes the tally count for choosing thresholds, if nodes can have several labels, and draw for
+// curves of classes.
 func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	draw bool) (c task.Tally, err error) {
-	if s.beside != nil {
-		defer s.beside.member.Alone()()
-	}
 	release, err := s.in.UseGraph(ctx)
 	if err != nil {
 		return nil, err

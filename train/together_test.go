@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gdb/layout"
 	"gdb/train/run"
@@ -187,6 +189,53 @@ func TestTogetherWithADivergedOne(t *testing.T) {
 	}
 	if !bytes.Equal(lastWeights(t, alone, all[0].Run), lastWeights(t, beside, all[0].Run)) {
 		t.Error("the other run has other weights than alone")
+	}
+}
+
+// TestTogetherEvaluates: the time of an evaluation begins once those beside have let the training
+// be alone.
+func TestTogetherEvaluates(t *testing.T) {
+	c := testConfig()
+	c.Run, c.Epochs = "a", 1
+	s := mustBuild(t, planted(false))
+	g := mustTogether(t, s, []Config{c, c})
+	other, trained := g.group.Join(), g.Begin()
+	var recorded time.Time
+	var eval float64
+	done := make(chan error)
+	go func() {
+		_, err := trained.Run(t.Context(), c, func(e run.Event) {
+			if e.Epoch != nil {
+				recorded, eval = time.Now(), e.Epoch.(*runs.Epoch).Eval
+			}
+		})
+		done <- err
+	}()
+	e, err := other.Epoch(t.Context(), 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		b, err := e.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+	}
+	time.Sleep(50 * time.Millisecond) // the training waits to evaluate
+	released := time.Now()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other.Leave()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if most := recorded.Sub(released).Seconds(); eval <= 0 || eval > most {
+		t.Errorf("an evaluation took %v s, of %v s in which it could", eval, most)
 	}
 }
 
