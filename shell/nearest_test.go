@@ -146,6 +146,35 @@ func TestOldIndex(t *testing.T) {
 	}
 }
 
+// TestNearestOpensOnce: a statement opens the vectors of a run once, without an index and with one,
+// also where the index has stayed open.
+func TestNearestOpensOnce(t *testing.T) {
+	opens := 0
+	fs := vfs.WithLogging(vfs.NewMem(), func(format string, args ...any) {
+		line := fmt.Sprintf(format, args...)
+		if strings.HasPrefix(line, "open: ") && strings.HasSuffix(line, "/"+runs.StateName) {
+			opens++
+		}
+	})
+	st, dev := layouttest.Build(t, fs, "s", layouttest.Random(3, 1000, 3000)), mustDevice(t)
+	mustLinkRun(t, st, "transe", 6)
+	for _, stmt := range []string{"NEAREST 3", "NEAREST 3; NEAREST 4; NEAREST 5"} {
+		if strings.Contains(stmt, ";") {
+			mustIndex(t, st, dev, triples.VectorsOf{Run: "transe"}, "")
+		}
+		opens = 0
+		var out strings.Builder
+		if err := Run(t.Context(), Options{Store: st, Dev: dev, Vectors: openVectors,
+			Nearest: graph.NearestBy(nearest.Open), Out: &out, Err: &out, Script: stmt,
+			Memory: 128 << 20}); err != nil {
+			t.Fatal(err)
+		}
+		if want := 1 + strings.Count(stmt, ";"); opens != want {
+			t.Errorf("%s: the run was opened %d times, want %d: %s", stmt, opens, want, &out)
+		}
+	}
+}
+
 // retrain writes another checkpoint of a run.
 func retrain(t testing.TB, st *layout.Store, run string, dim int) {
 	t.Helper()

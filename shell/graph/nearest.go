@@ -17,6 +17,9 @@ type Nearest interface {
 	// Index returns what of an index is searched for n answers; "" if there is none that fits, and
 	// then why one that exists is not used.
 	Index(by string, n int) (what, why string)
+	// Stale says why the index does not fit the vectors any more; "" if it does. It reads the files
+	// of a run.
+	Stale() string
 	// Nearest answers by the index, which Index must have named, and Exact by comparing with the
 	// vectors of all nodes. The closest come first.
 	Nearest(ctx context.Context, ask triples.Nearest) ([]triples.Answer, error)
@@ -66,7 +69,7 @@ func (g *Graph) takeNearest(ctx context.Context, of triples.VectorsOf) (*keptNea
 	defer g.nearest.Unlock()
 	if v := g.nearest.open[of]; v != nil {
 		v.users++
-		if what, _ := v.Index(v.Closeness(), 1); what != "" {
+		if v.Stale() == "" {
 			return v, nil
 		}
 		delete(g.nearest.open, of)

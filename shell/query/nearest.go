@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/shell/exec"
 	"gdb/shell/graph"
@@ -84,17 +85,26 @@ func (n *nearest) detail() string {
 	if err != nil || n.x.Has("EXACT") || n.x.Graph.OpenNearest == nil {
 		return all // the error comes when it runs
 	}
-	indexes, err := n.x.Graph.Store.Catalog().Indexes(ctx)
-	if err != nil {
+	m, err := n.record(ctx, of)
+	if err != nil || m == nil || m.Snapshot != n.x.Graph.Meta().Snapshot ||
+		cmp.Or(n.x.Args["BY"].Text, m.By) != m.By {
 		return all
 	}
-	for _, m := range indexes {
-		if m.Name() == of.String() && m.Snapshot == n.x.Graph.Meta().Snapshot &&
-			cmp.Or(n.x.Args["BY"].Text, m.By) == m.By {
-			return fmt.Sprintf("index of %s: %d of %d lists", of, m.Probes, m.Lists)
+	return fmt.Sprintf("index of %s: %d of %d lists", of, m.Probes, m.Lists)
+}
+
+// record returns what the catalog has of an index of vectors; nil for none.
+func (n *nearest) record(ctx context.Context, of triples.VectorsOf) (*kv.IndexMeta, error) {
+	all, err := n.x.Graph.Store.Catalog().Indexes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if m.Name() == of.String() {
+			return &m, nil
 		}
 	}
-	return all
+	return nil, nil
 }
 
 // of returns which vectors are compared.
@@ -174,6 +184,12 @@ func (n *nearest) indexed(ctx context.Context, of triples.VectorsOf,
 	must := of.Run == "" || ask.Among != nil
 	if g.OpenNearest == nil || n.x.Has("EXACT") && !must {
 		return nil, false, nil
+	}
+	if !must { // a run without an index is opened once, by exact
+		m, err := n.record(ctx, of)
+		if err != nil || m == nil {
+			return nil, false, err
+		}
 	}
 	err = n.scan.Run(ctx, func(ctx context.Context) error {
 		return g.Vectors(ctx, of, func(v graph.Nearest) (err error) {

@@ -76,7 +76,7 @@ func (v *Vectors) openIndex(ctx context.Context) error {
 			continue
 		}
 		v.meta = m
-		if v.why = v.stale(); v.why != "" {
+		if v.why = staleOf(m, v.store, v.rows.tag()); v.why != "" {
 			return nil
 		}
 		cache := m.Bytes
@@ -100,18 +100,16 @@ const candidatesMost = 1 << 16
 // cacheShare is the divisor of the memory that is left that gives the blocks of an index.
 const cacheShare = 2
 
-// stale says why the index does not fit the vectors as they are now; "" if it does.
-func (v *Vectors) stale() string { return Stale(v.meta, v.store) }
+// Stale says why the index does not fit the vectors as they are now; "" if it does. It reads what
+// the run is at.
+func (v *Vectors) Stale() string { return Stale(v.meta, v.store) }
 
 // Stale says why an index of vectors does not fit a store as it is open, and vectors as they are
 // now; "" if it does.
 func Stale(m kv.IndexMeta, st *layout.Store) string {
-	if now := st.Meta().Snapshot; m.Snapshot != now {
-		return fmt.Sprintf("it is of snapshot %d, and this is %d", m.Snapshot, now)
-	}
 	run, learned := strings.CutPrefix(m.Property, "run ")
-	if !learned {
-		return ""
+	if !learned || m.Snapshot != st.Meta().Snapshot {
+		return staleOf(m, st, m.Of)
 	}
 	now, err := vectors.OpenRows(st, run)
 	if err != nil {
@@ -120,7 +118,15 @@ func Stale(m kv.IndexMeta, st *layout.Store) string {
 	if err := now.Close(); err != nil {
 		return err.Error()
 	}
-	if now.Tag != m.Of {
+	return staleOf(m, st, now.Tag)
+}
+
+// staleOf is Stale for vectors that have a tag now.
+func staleOf(m kv.IndexMeta, st *layout.Store, tag string) string {
+	if now := st.Meta().Snapshot; m.Snapshot != now {
+		return fmt.Sprintf("it is of snapshot %d, and this is %d", m.Snapshot, now)
+	}
+	if tag != m.Of {
 		return "the run was trained on since it was made"
 	}
 	return ""
@@ -156,7 +162,7 @@ func (v *Vectors) Closeness() string { return cmp.Or(v.meta.By, v.rows.closeness
 // Index returns what is searched for n answers by a way to compare; "" if there is no index that
 // can be used, and then why an index that exists is not used.
 func (v *Vectors) Index(by string, n int) (what, why string) {
-	switch now := ""; {
+	switch {
 	case v.index == nil && v.why != "":
 		return "", v.why + "; " + commandFor(v.of) + " makes it again"
 	case v.index == nil:
@@ -165,10 +171,6 @@ func (v *Vectors) Index(by string, n int) (what, why string) {
 		return "", "it is by " + v.meta.By
 	case tuning(v.meta).Candidates(n) > candidatesMost:
 		return "", fmt.Sprintf("%d answers want more than %d candidates", n, candidatesMost)
-	default:
-		if now = v.stale(); now != "" {
-			return "", now + "; " + commandFor(v.of) + " makes it again"
-		}
 	}
 	t := tuning(v.meta)
 	return fmt.Sprintf("index of %s: %d of %d lists, %d candidates", v.of, t.Probes,
