@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gdb/internal/files"
 	"gdb/kv"
@@ -65,15 +66,24 @@ func Names(all []kv.RunMeta) (names []string) {
 	return names
 }
 
-// Remove deletes a run: its directory and its record. It returns an error for a run that is
-// being trained.
+// Remove deletes a run: its directory and its record, also if one of them is gone. It returns an
+// error for a run that is being trained.
 func Remove(ctx context.Context, s *layout.Store, name string) error {
 	if err := setting.ValidName(name); err != nil {
 		return err
 	}
 	r := Open(s, name)
 	if !r.Exists() {
-		return fmt.Errorf("there is no run %s%s", name, r.others())
+		all, err := s.Catalog().Runs(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(Names(all), name) {
+			return fmt.Errorf("there is no run %s%s", name, r.others())
+		}
+		if err := r.fs.MkdirAll(r.dir, 0o755); err != nil { // for the lock
+			return fmt.Errorf("remove run %s: %w", name, err)
+		}
 	}
 	lock, err := r.Lock()
 	if err != nil {

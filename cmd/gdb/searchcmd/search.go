@@ -122,6 +122,9 @@ func (s *Search) runName(trial int) string {
 // Do trains the trials and prints what each reached, and the best.
 func (s *Search) Do(ctx context.Context) error {
 	s.bar, s.noted = s.Progress(), map[string]bool{}
+	if err := s.checkRuns(ctx); err != nil {
+		return err
+	}
 	rungs := search.Rungs(len(s.Trials), s.Schedule.Epochs, s.Schedule.EvalEvery)
 	s.begin(rungs)
 	all, err := search.Run(ctx, rungs, s, s.told)
@@ -135,6 +138,28 @@ func (s *Search) Do(ctx context.Context) error {
 		return err
 	}
 	return s.end(ctx, all)
+}
+
+// checkRuns returns an error if the catalog has runs of trials whose directories are gone.
+func (s *Search) checkRuns(ctx context.Context) error {
+	all, err := s.Store.Catalog().Runs(ctx)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for i := range s.Trials {
+		name := s.runName(i)
+		if slices.Contains(runs.Names(all), name) && !runs.Open(s.Store, name).Exists() {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	names := strings.Join(gone, " ")
+	return fmt.Errorf("train: search %s: the catalog has %s %s, whose files are gone: %s runs "+
+		"%s rm %s takes them out of it", s.Name, cli.Plural(len(gone), "run"), names,
+		message.Program, s.Store.Dir(), names)
 }
 
 // begin says what is searched, and what that takes.
