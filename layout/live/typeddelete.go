@@ -49,7 +49,11 @@ func (a *appending) deleteTyped(ctx context.Context, del Deletion, done *Deleted
 		return input.Usage("the store has types of nodes: write --delete-nodes TYPE=FILE and " +
 			"--delete-edges SRC:REL:DST=FILE")
 	}
-	d := &typedDeletion{rewriting: a.newRewriting(), done: done}
+	r, err := a.newRewriting()
+	if err != nil {
+		return err
+	}
+	d := &typedDeletion{rewriting: r, done: done}
 	defer func() { err = errors.Join(err, d.close()) }()
 	d.held = mem.NewAccount(d.budget, "edges that are deleted")
 	defer d.held.Release()

@@ -15,6 +15,7 @@ import (
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
+	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/table"
 	"gdb/layout/openfiles"
 	"gdb/layout/typedchange"
@@ -37,12 +38,17 @@ type rewriting struct {
 	without func(c *source.EdgeChunk) *source.EdgeChunk
 }
 
-// newRewriting begins such a commit. The caller calls close.
-func (a *appending) newRewriting() *rewriting {
+// newRewriting begins such a commit, of which a quarter of the memory reads the store and the rest
+// ingests. The caller calls close.
+func (a *appending) newRewriting() (*rewriting, error) {
+	if least := steps.LeastBytes / 3 * 4; a.opt.Memory < int64(least) {
+		return nil, input.Usage("--memory %s is too small to write a store of several types anew, "+
+			"the least is %s", mem.FormatSize(a.opt.Memory), mem.FormatSize(int64(least)))
+	}
 	budget := mem.NewBudget(max(1, a.opt.Memory/4))
 	return &rewriting{appending: a, budget: budget,
 		changed: roaring.New(),
-		files:   openfiles.New(a.store, a.dev, budget)}
+		files:   openfiles.New(a.store, a.dev, budget)}, nil
 }
 
 func (r *rewriting) close() error { return r.files.Close() }
@@ -50,7 +56,10 @@ func (r *rewriting) close() error { return r.files.Close() }
 // appendNodes adds nodes, and edges among them and those of the store, and gives nodes of the store
 // other values.
 func (a *appending) appendNodes(ctx context.Context, src source.Source) (done *Added, err error) {
-	r := a.newRewriting()
+	r, err := a.newRewriting()
+	if err != nil {
+		return nil, err
+	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.readTables(ctx); err != nil {
 		return nil, err

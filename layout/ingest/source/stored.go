@@ -90,7 +90,12 @@ func (n *nodeTable) checkStored(of *kv.NodeTypeMeta) error {
 		}
 	}
 	for c := range n.Width {
-		if name := n.Name(c); c != n.id && !slices.Contains(known, name) {
+		name := n.Name(c)
+		if c != n.id && len(known) == 0 {
+			return input.Wrong(n.Path, "leave it out of the file", "it has a column %s, and nodes "+
+				"of type %s of the store have no columns", name, of.Name)
+		}
+		if c != n.id && !slices.Contains(known, name) {
 			return input.Wrong(n.Path, "leave it out of the file", "it has a column %s, which "+
 				"nodes of type %s of the store do not have: they have %s", name, of.Name,
 				strings.Join(known, ", "))
