@@ -39,7 +39,7 @@ one. See docs/live.md for what is not read so.
 A store with types of nodes takes edges of its relations, and rows of its tables
 of nodes: new ids are new nodes, and known ones get the values of the columns
 that the file has. Rows of nodes, and deletions, write such a store anew, which
-takes as long as gdb compact.
+takes longer than gdb compact.
 
 --delete-edges and --delete-nodes delete what files name instead: edges by their
 ends and, if the file has them, type and time, all that are parallel too; nodes
