@@ -208,8 +208,6 @@ func checkStore(s *layout.Store) error {
 		what = "its nodes have types, and parallel edges were dropped"
 	case m.Typed() && len(m.EdgeSplits) > 0:
 		what = "its edges are in splits"
-	case m.Typed() && m.Labels != nil && m.Labels.Kind == "multi":
-		what = "its nodes have types, and several labels"
 	case m.Typed():
 		return nil
 	case len(m.NodeTypes) > 0:

@@ -45,6 +45,11 @@ func (a *appending) newRewriting() (*rewriting, error) {
 		return nil, input.Usage("--memory %s is too small to write a store of several types anew, "+
 			"the least is %s", mem.FormatSize(a.opt.Memory), mem.FormatSize(int64(least)))
 	}
+	if l := a.meta.Labels; l != nil && l.Kind == "multi" {
+		return nil, input.Usage("%s: nodes have several labels: such a store of several types "+
+			"takes edges, and no rows of nodes or deletions so far; ingest all sources anew",
+			a.store.Dir())
+	}
 	budget := mem.NewBudget(max(1, a.opt.Memory/4))
 	return &rewriting{appending: a, budget: budget,
 		changed: roaring.New(),
