@@ -82,14 +82,7 @@ func TestDisturbed(t *testing.T) {
 			// disturb calls fn before each change of the file system.
 			disturb := func(fn func(n int) error) error {
 				ops = 0
-				return act(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-					if op.Kind.ReadOrWrite() != errorfs.OpIsWrite ||
-						op.Kind == errorfs.OpRemoveAll {
-						return nil
-					}
-					ops++
-					return fn(ops - 1)
-				})))
+				return act(errorfs.Wrap(mem, eachChange(&ops, fn)))
 			}
 			if err := disturb(func(int) error { return nil }); err != nil {
 				t.Fatal(err)
@@ -125,4 +118,15 @@ func TestDisturbed(t *testing.T) {
 			t.Logf("%d operations", all)
 		})
 	}
+}
+
+// eachChange calls fn before each change of a file system, with the number of changes before it.
+func eachChange(ops *int, fn func(n int) error) errorfs.Injector {
+	return errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpRemoveAll {
+			return nil
+		}
+		*ops++
+		return fn(*ops - 1)
+	})
 }

@@ -73,14 +73,7 @@ func TestTypedDisturbed(t *testing.T) {
 			mem, ops := typedCrashStore(t), 0
 			disturb := func(fn func(n int) error) error {
 				ops = 0
-				return act(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-					if op.Kind.ReadOrWrite() != errorfs.OpIsWrite ||
-						op.Kind == errorfs.OpRemoveAll {
-						return nil
-					}
-					ops++
-					return fn(ops - 1)
-				})))
+				return act(errorfs.Wrap(mem, eachChange(&ops, fn)))
 			}
 			if err := disturb(func(int) error { return nil }); err != nil {
 				t.Fatal(err)

@@ -281,7 +281,6 @@ type IDs struct {
 	ids.Dictionary // of the store
 	Rows           ids.Dictionary
 	Nodes          uint64 // of the store
-	Of             []uint32
 }
 
 // InternalMany implements ids.Many.

@@ -28,14 +28,14 @@ def append(store: str | os.PathLike[str], edges: Any = None, nodes: Any = None, 
     ``snapshot``, the number of the commit; ``nodes`` and ``edges`` that it added; ``replaced``, how
     many nodes that were there got other values. It is durable then.
 
-    ``edges`` is a DataFrame, or integers (2, E): a tensor or an array. ``nodes`` is a DataFrame. Their
-    columns, the arguments that name them, and ``splits`` are those of :func:`gdbgraph.ingest`; the
-    features are the store's. ``options`` are flags of ``gdb append``.
+    ``edges`` is a DataFrame, or integers (2, E): a tensor or an array. ``nodes`` is a DataFrame. Give
+    columns, the arguments that name them, and ``splits`` as to :func:`gdbgraph.ingest`; features
+    need the columns that the store's have. ``options`` are flags of ``gdb append``.
 
-    A store with types gets ``nodes``, ``{"user": frame}``, and ``edges``, ``{("user", "buys",
-    "item"): frame}`` or ``{"user:buys:item": frame}``, by pyarrow. Ids and ends are found as by
-    :func:`gdbgraph.ingest`, and other columns are those of the store: labels, splits, features,
-    weights and times among them, so ``label_column``, ``type_column`` and ``splits`` are refused.
+    To a store with types give ``nodes={"user": frame}`` and ``edges={("user", "buys", "item"):
+    frame}`` or ``{"user:buys:item": frame}``; this needs pyarrow. Ids and ends are found as
+    :func:`gdbgraph.ingest` finds them. The store knows what all other columns mean, such as labels,
+    splits and weights, so ``label_column``, ``type_column`` and ``splits`` are refused.
     A row whose id the store has replaces the values of the columns that the frame has.
     """
     if edges is None and nodes is None:
