@@ -29,8 +29,8 @@ def append(store: str | os.PathLike[str], edges: Any = None, nodes: Any = None, 
     many nodes that were there got other values. It is durable then.
 
     ``edges`` is a DataFrame, or integers (2, E): a tensor or an array. ``nodes`` is a DataFrame.
-    Give columns, the arguments that name them, and ``splits`` as to :func:`gdbgraph.ingest`; features
-    need the columns that the store's have. ``options`` are flags of ``gdb append``.
+    Give columns, the arguments that name them, and ``splits`` as to :func:`gdbgraph.ingest`;
+    features need the columns that the store's have. ``options`` are flags of ``gdb append``.
 
     To a store with types give ``nodes={"user": frame}`` and ``edges={("user", "buys", "item"):
     frame}`` or ``{"user:buys:item": frame}``; this needs pyarrow. Ids and ends are found as

@@ -49,7 +49,8 @@ class NodeData(_Splits):
 
     ``data`` is a store, a path, a Data or a HeteroData. Of a Data the splits are its train_mask,
     val_mask and test_mask where they are not given, and nodes to predict are all; a HeteroData
-    wants ``(type, nodes)``, and a store ids or masks. ``options`` are NeighborLoader's. Batches of train are shuffled.
+    wants ``(type, nodes)``, and a store ids or masks. ``options`` are NeighborLoader's. Batches of
+    train are shuffled.
     """
 
     def __init__(self, data: Any, num_neighbors: Any, *, train: Any = None, val: Any = None,
@@ -78,10 +79,10 @@ class LinkData(_Splits):
 
     ``data`` is a store, a path, a Data or a HeteroData. A store has splits of its edges, made by
     ``gdb ingest --edge-split``, which count where no others are given; a Data wants ``(2, L)``
-    nodes, and a HeteroData ``(type, nodes)``. ``options`` are LinkNeighborLoader's, ``neg_sampling_ratio`` or
-    ``neg_sampling`` among them: without these there are no negatives. Batches of train are
-    shuffled. Edges of a store's split take 16 bytes in this process; :class:`LinkLoader` takes 8,
-    and has their types.
+    nodes, and a HeteroData ``(type, nodes)``. ``options`` are LinkNeighborLoader's,
+    ``neg_sampling_ratio`` or ``neg_sampling`` among them: without these there are no negatives.
+    Batches of train are shuffled. Edges of a store's split take 16 bytes in this process;
+    :class:`LinkLoader` takes 8, and has their types.
     """
 
     def __init__(self, data: Any, num_neighbors: Any, *, train: Any = None, val: Any = None,
