@@ -68,6 +68,7 @@ func edgeConfigs() map[string]Config {
 		},
 		"rgcn":  func(c *Config) { c.Model, c.Bases = "rgcn", 2 },
 		"hsage": func(c *Config) { c.Model = "hsage" },
+		"rgat":  func(c *Config) { c.Model, c.Dropout = "rgat", 0.2 },
 		"columns": func(c *Config) {
 			c.EdgeFeatures, c.Before = []string{"weight", "degree"}, before(80)
 		},
@@ -118,7 +119,7 @@ func TestEdgesAreReadTheSame(t *testing.T) {
 	configs := edgeConfigs()
 	for turn, name := range slices.Sorted(maps.Keys(configs)) {
 		c, graph := configs[name], plantedEdges
-		if c.Model == "hsage" {
+		if c.Model == "hsage" || c.Model == "rgat" {
 			graph = plantedTypes
 		}
 		t.Run(name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestExplainModels(t *testing.T) {
 			checkExplained(t, s, "5", name != "mlp")
 		})
 	}
-	t.Run("rgcn and hsage", func(t *testing.T) {
+	t.Run("of relations", func(t *testing.T) {
 		for _, name := range []string{"rgcn", "hsage"} {
 			g := planted(false)
 			g.EdgeTypes = []string{"a", "b", "c"}

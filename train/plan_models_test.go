@@ -14,7 +14,7 @@ import (
 func modelConfigs(c Config) (all []Config) {
 	for i, name := range model.Names() {
 		// These read types of edges: see TestEdgesAreReadTheSame.
-		if slices.Contains([]string{"rgcn", "hsage", "hgt"}, name) {
+		if slices.Contains([]string{"rgcn", "hsage", "hgt", "rgat"}, name) {
 			continue
 		}
 		c := c

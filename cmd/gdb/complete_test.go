@@ -36,7 +36,7 @@ func proposed(t *testing.T, args ...string) string {
 // directories, 0 files.
 var completions = []struct{ line, want string }{
 	{"train s.gdb --cache s", "static sieve :4"},
-	{"train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn hsage hgt :4"},
+	{"train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn hsage hgt rgat :4"},
 	{"train s.gdb --optimizer ", "adam adamw sgd adagrad :4"},
 	{"train s.gdb --metric m", "micro-f1 macro-f1 mae :4"},
 	{"plan s.gdb --loss ", "auto softmax bce mse mae huber :4"},
@@ -86,7 +86,7 @@ var completions = []struct{ line, want string }{
 	{"bench gather --cache none,s", "none,static none,sieve :6"},
 	{"bench train s.gdb --systems mmap,m", "mmap,mmap mmap,macro mmap,memory :6"},
 	{"bench link s.gdb --orders memory,t", "memory,tlbeta :6"},
-	{"bench train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn hsage hgt none :4"},
+	{"bench train s.gdb --model ", "sage gcn gat gatv2 gin sgc mlp rgcn hsage hgt rgat none :4"},
 	{"bench sample --topology ", "resident plain packed compact paged :6"},
 	{"bench sample --strategy w", "weighted :6"},
 	{"bench gather --store s.gdb --split-column ", "0 1 :4"},

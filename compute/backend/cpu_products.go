@@ -23,6 +23,10 @@ var cpuProducts = map[string]cpuKernel{
 	"type-matmul": typeMatMulCPU, "segment-matmul": typeMatMulCPU,
 	"type-matmul-ta": typeMatMulTACPU, "segment-matmul-ta": typeMatMulTACPU,
 	"type-matmul-tb": typeMatMulTBCPU, "segment-matmul-tb": typeMatMulTBCPU,
+	"type-matmul-t": typeMatMulTBCPU,
+	"fold":          func(c *cpu, o *Operands) { c.fold(o, kernel.GEMMTBByType) },
+	"fold-vectors":  func(c *cpu, o *Operands) { c.fold(o, kernel.GEMMByType) },
+	"fold-matrices": func(c *cpu, o *Operands) { c.fold(o, kernel.GEMMTAByType) },
 }
 
 // sparseOf returns the shape of sparse rows of dim columns, and of their product.
@@ -44,6 +48,18 @@ func typeMatMulTACPU(c *cpu, o *Operands) {
 func typeMatMulTBCPU(c *cpu, o *Operands) {
 	kernel.GEMMTBByType(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]),
 		c.byType(o, o.Out.Cols, o.In[0].Cols))
+}
+
+// fold does a product by type of rows of which each has a type of its own: row i has type i.
+func (c *cpu) fold(o *Operands, do func(p *kernel.Pool, c, a, b []float32, t kernel.ByType)) {
+	types := c.pool.TakeWords(len(o.Parts))
+	defer c.pool.GiveWords(types)
+	for i := range types {
+		types[i] = uint32(i)
+	}
+	n := o.In[1].Cols // of the matrices, or of the rows that their gradient is of
+	do(c.pool, c.values(o.Out), c.values(o.In[0]), c.values(o.In[1]), kernel.ByType{Types: types,
+		Parts: o.Parts, Width: max(1, o.Heads) * o.Parts[0], Heads: o.Heads, N: n, Add: o.Acc})
 }
 
 // byType returns the types of the rows of a product, whose matrices have n columns, and the lists

@@ -83,8 +83,8 @@ var (
 	opWiden  = define("widen", sameLen, copyRef, Kind{})
 )
 
-// opTypeRows are the rows of x by the types y of entries, and opTypeRowsGrad the sums of the rows x
-// of entries of each type y.
+// opTypeRows are the rows of x by the types y of entries or segments, and opTypeRowsGrad sums up
+// the rows x of each type y.
 var (
 	opTypeRows = define("type-rows", func(o *backend.Operands) bool {
 		return o.Out.Rows == o.In[1].Len() && o.Out.Cols == o.In[0].Cols
@@ -151,6 +151,12 @@ func biasByTypeRef(h *backend.Plain) {
 // entries of the layer's lists.
 func (b *Builder) TypeRows(table Value) Value {
 	types := b.p.property(EdgeType, Entries(b.Lists()))
+	return b.p.add(simple(opTypeRows, table, types), b.p.of(types).rows, b.Cols(table))
+}
+
+// SegmentRows returns the rows of such a table by the types of the segments of the layer's lists.
+func (b *Builder) SegmentRows(table Value) Value {
+	types := b.SegmentTypes()
 	return b.p.add(simple(opTypeRows, table, types), b.p.of(types).rows, b.Cols(table))
 }
 

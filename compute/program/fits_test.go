@@ -134,6 +134,7 @@ var freeSizes = map[string]string{
 	"type-bias":         "in1.rows",
 	"type-bias-relu":    "in1.rows",
 	"type-matmul":       "in0.cols+",
+	"type-matmul-t":     "cols+",
 	"type-matmul-ta":    "in0.cols+",
 	"type-matmul-tb":    "cols+",
 	"type-rows":         "in0.rows",

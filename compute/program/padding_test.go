@@ -17,7 +17,7 @@ func TestPaddedBatches(t *testing.T) {
 		for _, inPlace := range []bool{false, true} {
 			b := newBench(t, m, Options{InPlace: inPlace})
 			alone := slices.Contains([]string{"batch norm", "relations", "segments",
-				"attention by type", "columns of edges with loops",
+				"attention by type", "additive attention by type", "columns of edges with loops",
 				"columns of edges by type"}, name)
 			if pads := !alone; b.program.Pads() != pads {
 				t.Fatalf("%s: can be padded: %v", name, !pads)

@@ -237,12 +237,25 @@ var testModels = map[string]Model{
 	"attention by type": testPulled(func(b *Builder, h Value) Value {
 		at, l, parts := fmt.Sprint("a", b.hop), b.Lists(), []int{3, 3, 3}
 		keys, rows := testDense(b, h, at+"k", 6), testDense(b, h, at+"v", 6)
-		asked := b.Spread(testDense(b, b.Own(h), at+"q", 6))
+		asked := b.Spread(testDense(b, b.Own(h), at+"q", 6), l.ToNodes())
 		asked = b.TypeHeadMul(asked, b.Stack(at+"att", parts, 6), b.SegmentTypes(), parts, 2)
-		w := b.Softmax(b.Dots(asked, keys, l.ToSegments(), 2), l)
+		w := b.Softmax(b.Dots(asked, keys, l.ToSegments(), 2, false), l)
 		y := b.PullWeighted(rows, w, l.ToSegments(), 2, false)
 		y = b.TypeHeadMul(y, b.Stack(at+"msg", parts, 6), b.SegmentTypes(), parts, 2)
 		return b.Pull(y, l.ToNodes(), Sum)
+	}),
+	"additive attention by type": testPulled(func(b *Builder, h Value) Value {
+		at, l, parts := fmt.Sprint("a", b.hop), b.Lists(), []int{6, 6, 6}
+		w := b.Stack(at+"w", parts, 4)
+		src := b.Fold(b.Param(at+"src", 3, 4, Glorot), w, parts, 2)
+		dst := b.FoldRows(b.Param(at+"dst", 3, 4, Glorot), w, parts, 2)
+		asked := b.TypeMatMulT(b.Spread(b.Own(h), l.ToNodes()), dst, b.SegmentTypes(), 2)
+		scores := b.Add(b.Dots(b.SegmentRows(src), h, l.ToSegments(), 2, true),
+			b.Spread(asked, l.ToSegments().OfEntries()))
+		a := b.Softmax(b.LeakyReLU(scores, 0.2), l)
+		y := b.PullWeighted(h, a, l.ToSegments(), 2, true)
+		y = b.TypeHeadMul(y, w, b.SegmentTypes(), parts, 2)
+		return testDense(b, b.Pull(y, l.ToNodes(), Sum), at+"out", 6)
 	}),
 	"columns of edges": testPulled(func(b *Builder, h Value) Value {
 		at, l := fmt.Sprint("c", b.hop), b.Lists()

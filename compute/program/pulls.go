@@ -183,12 +183,17 @@ var opDots = define("dots", opEntryDot.Fits, opEntryDot.Ref, Kind{lists: ownList
 		t.give(o.in[1], simple(opPullWeightedGradX, o.in[0], dy).overEntries(o))
 	}})
 
-// Dots returns the product of x of each list and y of the row of each entry, by head.
-func (b *Builder) Dots(x, y Value, l List, heads int) Value {
-	b.check(b.p.of(x).rows == l.has() && b.p.of(y).rows == l.reads() &&
-		b.Cols(x) == b.Cols(y), "Dots", x, y)
+// Dots returns the product of x of each list and y of the row of each entry, by head. With shared,
+// each head of x is multiplied with the whole row.
+func (b *Builder) Dots(x, y Value, l List, heads int, shared bool) Value {
+	cols := b.Cols(y)
+	if shared {
+		cols *= heads
+	}
+	b.check(b.p.of(x).rows == l.has() && b.p.of(y).rows == l.reads() && b.Cols(x) == cols, "Dots",
+		x, y)
 	o := simple(opDots, x, y)
-	o.list, o.heads = l, heads
+	o.list, o.heads, o.shared = l, heads, shared
 	return b.p.add(o, Entries(l), heads)
 }
 

@@ -166,7 +166,8 @@ func (p *Program) numbered(s *Sizes) (n int) {
 	if p.sorts {
 		n = s.Segments[0]
 	}
-	if p.columns > 0 && len(s.Entries) > 0 {
+	itself := slices.ContainsFunc(p.lists, func(l listUse) bool { return l.Itself })
+	if itself && len(s.Entries) > 0 {
 		n = max(n, s.Entries[0]+s.Nodes[1])
 	}
 	return n

@@ -26,6 +26,16 @@ var (
 	opSegmentMatMulTB = typeProduct("segment-matmul-tb", transposesB, ownLists, nil)
 	opSegmentMatMul   = typeProduct("segment-matmul", plainProduct, ownLists,
 		typeRule(opSegmentMatMulTA, opSegmentMatMulTB))
+
+	// opTypeMatMulT multiplies rows with the transpose of the matrix of their type.
+	opTypeMatMulT = typeProduct("type-matmul-t", transposesB, noLists,
+		func(t *tape, o *op, dy Value) {
+			x, w, types := o.in[0], o.in[1], o.in[2]
+			ofW, ofX := simple(opTypeMatMulTA, dy, x, types), simple(opTypeMatMul, dy, w, types)
+			ofW.parts, ofX.parts = o.parts, o.parts
+			t.give(w, ofW)
+			t.give(x, ofX)
+		})
 )
 
 func typeRule(ta, tb *Kind) rule {
@@ -98,14 +108,25 @@ func (b *Builder) SegmentMatMul(x, w Value, parts []int) Value {
 	return b.p.add(o, l.has(), vw.cols)
 }
 
-// opSpread has for each segment the row x of the node whose list it is in.
+// TypeMatMulT returns x·wᵀ for each row of x, w being the matrix of its type, of n rows.
+func (b *Builder) TypeMatMulT(x, w, types Value, n int) Value {
+	vx, vw := *b.p.of(x), *b.p.of(w)
+	b.check(b.p.of(types).rows == vx.rows && vw.rows.n%n == 0 && vw.cols == vx.cols,
+		"TypeMatMulT", x, w, types)
+	o := simple(opTypeMatMulT, x, w, types)
+	o.parts = slices.Repeat([]int{n}, vw.rows.n/n)
+	return b.p.add(o, vx.rows, n)
+}
+
+// opSpread has for each row that lists name the row x of the list it is in.
 var opSpread = define("spread", pushFits, pushRef(false), Kind{lists: transposedLists,
 	taken: opPullSumGrad.taken, grad: pullRule(opPullSum)})
 
-// Spread returns for each segment of the layer's lists the row of x of its node.
-func (b *Builder) Spread(x Value) Value {
-	l := b.Lists().ToNodes()
-	b.check(b.p.of(x).rows == l.has(), "Spread", x)
+// Spread returns for each row that lists name, each in one of them, the row of x of its list: for
+// segments that of their node (List.ToNodes), for entries that of their segment (List.ToSegments
+// and OfEntries).
+func (b *Builder) Spread(x Value, l List) Value {
+	b.check(b.p.of(x).rows == l.has() && (l.of == toNodes || l.Itself), "Spread", x)
 	o := simple(opSpread, x)
 	o.list = l
 	return b.p.add(o, l.reads(), b.Cols(x))

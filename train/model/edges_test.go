@@ -480,6 +480,74 @@ func TestHGT(t *testing.T) {
 	sameLogits(t, "hgt", got, slices.Concat(h[:10]...))
 }
 
+// TestRGAT compares rgat with its definition, node by node.
+func TestRGAT(t *testing.T) {
+	g, _ := repeated()
+	g.Classify(4, 5)
+	s := &Spec{Architecture: rgat{}, Dims: []int{6, 8, 3}, Options: setting.Options{Heads: 2,
+		Relations: 4, NodeTypes: []int{0, 4, 200}, TypeWidths: []int{6, 2, 5}}}
+	got, m := logitsOf(t, s, g)
+	h, kinds := make([][]float32, g.Nodes()), make([]uint32, 1)
+	times := func(l int, name string, parts []int, cols, v int, x []float32) []float32 {
+		program.NodeTypes(kinds, []uint32{uint32(v)}, s.NodeTypes)
+		return multiplied(stacked(m.weights(l, name), parts, cols), int(kinds[0]), x, cols)
+	}
+	for v := range h {
+		h[v] = times(0, "input", s.typeParts(0), 8, v, featuresOf(sample.NodeID(v), 6))
+		for i, x := range h[v] {
+			h[v][i] = max(0, x)
+		}
+	}
+	for l, cols := range []int{8, 6} { // of both heads
+		next := make([][]float32, len(h))
+		for v := range h {
+			y := m.attendedRelations(g, l, cols, h, v)
+			if l == 1 {
+				y = []float32{(y[0] + y[3]) / 2, (y[1] + y[4]) / 2, (y[2] + y[5]) / 2}
+			}
+			for i, x := range times(l, "self", []int{8, 8, 8}, len(y), v, h[v]) {
+				if y[i] += x; l == 0 && y[i] < 0 {
+					y[i] = float32(math.Expm1(float64(y[i])))
+				}
+			}
+			next[v] = y
+		}
+		h = next
+	}
+	sameLogits(t, "rgat", got, slices.Concat(h[:10]...))
+}
+
+// attendedRelations returns what two heads of rgat sum up of a list in layer l, side by side.
+func (m *Model) attendedRelations(g *sampletest.Graph, l, cols int, h [][]float32,
+	v int) []float32 {
+	y, d := make([]float32, cols), cols/2
+	relations := stacked(m.weights(l, "relations"), []int{8, 8, 8, 8}, cols)
+	source, target := m.weights(l, "attention of sources"), m.weights(l, "attention of targets")
+	for head := range 2 {
+		part, total := y[head*d:][:d], 0.0
+		for e := g.Off[v]; e < g.Off[v+1]; e++ {
+			r, score := int(g.Types[e]), float32(0)
+			z := multiplied(relations, r, h[g.Nbrs[e]], cols)[head*d:][:d]
+			own := multiplied(relations, r, h[v], cols)[head*d:][:d]
+			for i := range z {
+				at := r*cols + head*d + i
+				score += source[at]*z[i] + target[at]*own[i]
+			}
+			a := math.Exp(float64(max(score, leak*score)))
+			total += a
+			for i, x := range z {
+				part[i] += float32(a) * x
+			}
+		}
+		for i := range part {
+			if total > 0 {
+				part[i] /= float32(total)
+			}
+		}
+	}
+	return y
+}
+
 // multiplied returns the product of a row with the matrix of a type.
 func multiplied(w func(kind, i, o int) float32, kind int, x []float32, cols int) []float32 {
 	y := make([]float32, cols)

@@ -19,5 +19,5 @@ func ExampleFind() {
 	fmt.Println(err)
 	// Output:
 	// 17738 values
-	// unknown model "sagee"; known: sage, gcn, gat, gatv2, gin, sgc, mlp, rgcn, hsage, hgt
+	// unknown model "sagee"; known: sage, gcn, gat, gatv2, gin, sgc, mlp, rgcn, hsage, hgt, rgat
 }

@@ -40,21 +40,15 @@ func (hgt) Check(s *Spec) error {
 // Layer appends a layer of hgt.
 func (hgt) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.Value {
 	heads, lists := s.heads(), b.Lists()
-	x = s.drop(b, l, x)
+	x = s.typedInput(b, l, s.drop(b, l, x))
 	width := b.Cols(x)
-	if l == 0 {
-		if width = s.Dims[1]; s.last(l) {
-			width *= heads
-		}
-		x = b.ReLU(s.byType(b, l, "input", x, b.NodeTypes(), width))
-	}
 	wide, own := s.after(l, width), b.Own(x)
 	keys := wide.byType(b, l, "keys", x, b.NodeTypes(), width)
 	values := wide.byType(b, l, "values", x, b.NodeTypes(), width)
 	queries := wide.byType(b, l, "queries", own, b.Own(b.NodeTypes()), width)
 	queries = b.Scale(queries, float32(1/math.Sqrt(float64(width/heads))))
-	asked := s.headsByRelation(b, l, "attention", b.Spread(queries))
-	weights := b.Softmax(b.Dots(asked, keys, lists.ToSegments(), heads), lists)
+	asked := s.headsByRelation(b, l, "attention", b.Spread(queries, lists.ToNodes()))
+	weights := b.Softmax(b.Dots(asked, keys, lists.ToSegments(), heads, false), lists)
 	y := b.PullWeighted(values, b.Dropout(weights, s.Dropout), lists.ToSegments(), heads, false)
 	y = b.GELU(b.Pull(s.headsByRelation(b, l, "messages", y), lists.ToNodes(), program.Sum))
 	y = wide.byType(b, l, "result", y, b.Own(b.NodeTypes()), s.Dims[l+1])
@@ -71,6 +65,19 @@ func (s *Spec) headsByRelation(b *program.Builder, l int, name string,
 	parts := slices.Repeat([]int{width / heads}, s.relations())
 	w := b.Stack(layerName(l)+name, parts, width)
 	return b.TypeHeadMul(x, w, b.SegmentTypes(), parts, heads)
+}
+
+// typedInput appends what the first layer begins with: a product by type and ReLU, to the width of
+// the layers between.
+func (s *Spec) typedInput(b *program.Builder, l int, x program.Value) program.Value {
+	if l > 0 {
+		return x
+	}
+	width := s.Dims[1]
+	if s.last(l) {
+		width *= s.heads()
+	}
+	return b.ReLU(s.byType(b, l, "input", x, b.NodeTypes(), width))
 }
 
 // after returns the specification for rows of a layer that all have the same width.

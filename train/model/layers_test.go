@@ -158,7 +158,7 @@ func TestLayersAreExactOverWholeLists(t *testing.T) {
 // TestLayersAreRefused: with a reason, and with what to do.
 func TestLayersAreRefused(t *testing.T) {
 	for name, want := range map[string]string{"gat": "softmax", "gatv2": "softmax",
-		"rgcn": "of each type", "hsage": "of each type", "hgt": "softmax"} {
+		"rgcn": "of each type", "hsage": "of each type", "hgt": "softmax", "rgat": "softmax"} {
 		a, err := Find(name)
 		if err != nil {
 			t.Fatal(err)

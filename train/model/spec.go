@@ -61,7 +61,7 @@ type Architecture interface {
 
 // architectures lists all that there are. A new one is added here.
 var architectures = []Architecture{sage{}, gcn{}, gat{}, gatv2{}, gin{}, sgc{}, mlp{}, rgcn{},
-	hsage{}, hgt{}}
+	hsage{}, hgt{}, rgat{}}
 
 // Names returns the names of all architectures.
 func Names() (names []string) {

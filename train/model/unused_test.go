@@ -74,7 +74,7 @@ func TestDocumentedOptions(t *testing.T) {
 			looked++
 		}
 	}
-	if looked != 70 {
+	if looked != 77 {
 		t.Errorf("%d cells were looked at", looked)
 	}
 }

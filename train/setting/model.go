@@ -82,7 +82,7 @@ var modelRows = []*Row{
 		Check: atLeast(1),
 		Group: GroupModel, Help: "width of the hidden layers, or of each: 256,128"},
 	{Name: "heads", Beside: true, For: OfNodes, Weights: true, InPlan: PlanValue, Group: GroupModel,
-		Help: "attention heads of gat, gatv2 and hgt (default 4)"},
+		Help: "attention heads of gat, gatv2, hgt and rgat (default 4)"},
 	{Name: "aggregate", For: OfNodes, Weights: true, Unset: "auto",
 		Choices: []string{"auto", "mean", "max", "sum"}, InPlan: PlanValue, Group: GroupModel,
 		Help: "how sage, gcn, gin and sgc sum neighbors up: {choices} (default auto, the model's " +

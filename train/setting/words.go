@@ -5,7 +5,7 @@ package setting
 var (
 	// Models are the architectures of train/model.
 	Models = []string{"sage", "gcn", "gat", "gatv2", "gin", "sgc", "mlp", "rgcn",
-		"hsage", "hgt"}
+		"hsage", "hgt", "rgat"}
 	// NodeLosses and NodeMetrics name what train/task computes.
 	NodeLosses  = []string{"auto", "softmax", "bce", "mse", "mae", "huber"}
 	NodeMetrics = []string{"auto", "accuracy", "micro-f1", "macro-f1", "roc-auc", "pr-auc",
