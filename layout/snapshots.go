@@ -266,6 +266,10 @@ func readerLock(fs vfs.FS, dir, snapshot string) (*reading, error) {
 	return r, nil
 }
 
+// KeepAll has commits and compactions remove no file of the store in dir until the caller calls
+// Close.
+func KeepAll(fs vfs.FS, dir string) (io.Closer, error) { return readerLock(fs, dir, openingName) }
+
 // Close removes the lock.
 func (r *reading) Close() error {
 	if r == nil {

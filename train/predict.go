@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"gdb/blockdev"
 	"gdb/internal/tables"
@@ -12,6 +13,7 @@ import (
 	"gdb/sample"
 	"gdb/train/exact"
 	"gdb/train/export"
+	"gdb/train/runs"
 	"gdb/train/setting"
 	"gdb/train/task"
 
@@ -93,6 +95,21 @@ func Predict(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	return nil
 }
 
+// PredictsLater returns nil if a run predicts nodes that came after it was trained, else why not.
+func PredictsLater(store *layout.Store, run string) error {
+	c, err := runs.Load(store, run)
+	switch {
+	case err != nil:
+		return err
+	case c.OfEdges():
+		return fmt.Errorf("run %s predicts edges, and not nodes", run)
+	case c.NodeEmbedding > 0:
+		return fmt.Errorf("run %s learned a vector for each node (--node-embedding), and has none "+
+			"for new ones: train a run without", run)
+	}
+	return nil
+}
+
 // newNodes returns the nodes that came after a snapshot, and were not deleted since.
 func newNodes(ctx context.Context, store *layout.Store, since string) (*roaring.Bitmap, error) {
 	if store.Meta().Typed() {
@@ -111,18 +128,25 @@ func newNodes(ctx context.Context, store *layout.Store, since string) (*roaring.
 }
 
 // newOfTypes returns the nodes of a typed store that came after a snapshot: in each type, those
-// behind the ones that it had.
+// behind the ones that it had. Where one type has labels it returns the nodes of that alone.
 func newOfTypes(ctx context.Context, store *layout.Store, since string) (*roaring.Bitmap, error) {
 	counts, err := store.TypesAt(ctx, since)
 	if err != nil {
 		return nil, err
 	}
 	nodes := roaring.New()
-	for i, t := range store.Meta().NodeTypes {
-		nodes.AddRange(t.First+min(counts[i], t.Nodes), t.First+t.Nodes)
+	m, of := store.Meta(), ""
+	if m.Labels != nil {
+		of = m.Labels.OfType
+	}
+	for i, t := range m.NodeTypes {
+		if of == "" || of == t.Name {
+			nodes.AddRange(t.First+min(counts[i], t.Nodes), t.First+t.Nodes)
+		}
 	}
 	if nodes.IsEmpty() {
-		return nil, fmt.Errorf("no node came after it, up to snapshot %d", store.Meta().Snapshot)
+		what := strings.TrimSuffix("node of type "+of, " of type ")
+		return nil, fmt.Errorf("no %s came after it, up to snapshot %d", what, m.Snapshot)
 	}
 	return nodes, nil
 }

@@ -14,6 +14,7 @@ import (
 	"gdb/cmd/gdb/benches"
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/indexcmd"
+	"gdb/cmd/gdb/predictcmd"
 	"gdb/cmd/gdb/servecmd"
 	"gdb/internal/message"
 	"gdb/train/setting"
@@ -94,7 +95,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	reading := []*cobra.Command{a.infoCommand(), a.checkCommand(), a.planCommand(),
-		a.trainCommand(), a.reportCommand(), a.evalCommand(), a.predictCommand(),
+		a.trainCommand(), a.reportCommand(), a.evalCommand(),
+		predictcmd.Command(&a.App, a.reading()),
 		a.embedCommand(), a.explainCommand(), a.shellCommand(), servecmd.Serve(&a.App, version),
 		servecmd.MCP(&a.App, version), servecmd.UI(&a.App, version), a.partitionCommand(),
 		a.orderCommand(), a.exportCommand()}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gdb/cmd/gdb/cli"
+	"gdb/cmd/gdb/predictcmd"
 	"gdb/internal/mem"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
@@ -56,12 +57,9 @@ with all their edges. What a file names and the store lacks is counted.`,
 			if len(del.edges)+len(del.nodes) > 0 {
 				return a.delete(cmd, args, opt, &more, del, asJSON)
 			}
-			opt.NoEdges = true
-			opt.Out = "-" // the options are checked as those of an ingest
-			if err := a.ingestOptions(opt, args[1:], &more, cmd.Flags()); err != nil {
+			if err := a.appendOptions(opt, args[1:], &more, cmd.Flags()); err != nil {
 				return err
 			}
-			opt.Found, opt.BlockBytes = nil, 0
 			return a.append(cmd.Context(), args[0], opt, asJSON)
 		},
 	}
@@ -78,6 +76,25 @@ with all their edges. What a file names and the store lacks is counted.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cli.OnlyOnce(cmd.Flags())
 	return cmd
+}
+
+// appendOptions are the options of what is added to a store, which has its shape.
+func (a *app) appendOptions(opt *ingest.Options, sources []string, more *ingestWords,
+	flags *pflag.FlagSet) error {
+	opt.NoEdges, opt.Out = true, "-" // they are checked as those of an ingest
+	err := a.ingestOptions(opt, sources, more, flags)
+	opt.Found, opt.BlockBytes = nil, 0
+	return err
+}
+
+// reading is how gdb predict reads new nodes.
+func (a *app) reading() predictcmd.Reading {
+	all, opt, more := pflag.NewFlagSet("", pflag.ContinueOnError), &ingest.Options{}, &ingestWords{}
+	ingestFlags(all, opt, more)
+	return predictcmd.Reading{Flags: all,
+		Options: func(flags *pflag.FlagSet) (*ingest.Options, error) {
+			return opt, a.appendOptions(opt, nil, more, flags)
+		}}
 }
 
 func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSON bool) error {
@@ -97,7 +114,7 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 	}
 	w := &cli.Lines{W: a.Out}
 	w.Printf("%s: snapshot %d adds %s, %s\n", dir, done.Snapshot,
-		nodesAndEdges(done.Nodes, done.Edges), mem.FormatSize(done.Bytes))
+		cli.NodesAndEdges(done.Nodes, done.Edges), mem.FormatSize(done.Bytes))
 	if done.Replaced > 0 {
 		w.Printf("%s had other values before\n", cli.Plural(int(done.Replaced), "node"))
 	}
@@ -188,23 +205,11 @@ func (a *app) delete(cmd *cobra.Command, args []string, opt *ingest.Options, mor
 	w := &cli.Lines{W: a.Out}
 	if !a.Quiet {
 		w.Printf("%s: snapshot %d is without %s\n", args[0], done.Snapshot,
-			nodesAndEdges(done.Nodes, done.Edges))
+			cli.NodesAndEdges(done.Nodes, done.Edges))
 	}
 	if done.LostNodes+done.LostEdges > 0 {
-		a.Note("the files name " + nodesAndEdges(done.LostNodes, done.LostEdges) +
+		a.Note("the files name " + cli.NodesAndEdges(done.LostNodes, done.LostEdges) +
 			" that the store does not have")
 	}
 	return w.Err
-}
-
-// nodesAndEdges returns two counts in words.
-func nodesAndEdges(nodes, edges uint64) string {
-	words := [2]string{cli.Count(nodes) + " nodes", cli.Count(edges) + " edges"}
-	if nodes == 1 {
-		words[0] = "1 node"
-	}
-	if edges == 1 {
-		words[1] = "1 edge"
-	}
-	return words[0] + " and " + words[1]
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"gdb/cmd/gdb/cli"
 	"gdb/internal/message"
 	"gdb/train/setting"
 
@@ -21,8 +22,7 @@ func groupOf(name string) setting.Group {
 // flagUsages returns the local flags of a command for its help: in groups, if it trains.
 func flagUsages(c *cobra.Command) string {
 	if c.LocalFlags().Lookup("lr") == nil {
-		all := usagesOf(c, func(string) bool { return true })
-		return strings.TrimRight("Flags:\n"+all, "\n")
+		return partUsages(c)
 	}
 	var b strings.Builder
 	b.WriteString("Flags:\n" + usagesOf(c, func(name string) bool { return groupOf(name) == "" }))
@@ -33,6 +33,21 @@ func flagUsages(c *cobra.Command) string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// partUsages returns the flags of a command that does not train: those of cli.Part come last.
+func partUsages(c *cobra.Command) string {
+	part, title := map[string]bool{}, ""
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if of := f.Annotations[cli.PartOf]; len(of) > 0 {
+			part[f.Name], title = true, of[0]
+		}
+	})
+	text := "Flags:\n" + usagesOf(c, func(name string) bool { return !part[name] })
+	if title != "" {
+		text += "\n" + title + ":\n" + usagesOf(c, func(name string) bool { return part[name] })
+	}
+	return strings.TrimRight(text, "\n")
 }
 
 // usagesOf returns the help of the local flags whose names belong to a group.

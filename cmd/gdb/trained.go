@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,7 +12,6 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train"
-	"gdb/train/export"
 	"gdb/train/report"
 	"gdb/train/runs"
 	"gdb/train/setting"
@@ -144,103 +142,4 @@ func (a *app) evaluate(ctx context.Context, st *layout.Store, dev blockdev.Devic
 		return a.PrintJSON(res)
 	}
 	return report.Text(a.Out, res)
-}
-
-// saysWhere says where predictions are.
-func (a *app) saysWhere(out string) error {
-	if a.Quiet {
-		return nil
-	}
-	_, err := fmt.Fprintf(a.Out, "predictions are in %s\n", out)
-	return err
-}
-
-// checkPredict checks the flags of gdb predict before anything is opened.
-func checkPredict(cmd *cobra.Command, c *train.PredictConfig, out string) error {
-	if c.NewSince != "" && c.Split != "" {
-		return cli.Usage(errors.New("predict: --new-since and --split both say which nodes: " +
-			"give one of them"))
-	}
-	if c.Calibrated && !c.Probabilities {
-		return cli.Usage(errors.New("predict: --calibrated changes nothing but probabilities: " +
-			"give --probabilities too"))
-	}
-	asks := cli.Asks(cmd.Flags(), setting.OfLinks) != ""
-	if out == "" && !asks {
-		return cli.Usage(errors.New("predict: no --out FILE.csv, .parquet or .npy, as in " +
-			"--out predictions.csv (of a run of links: --head ID, --tail ID or " +
-			"--pairs FILE)"))
-	}
-	if err := export.CheckPath("predictions", out); err != nil && !asks {
-		return cli.Usage(fmt.Errorf("train: %w", err))
-	}
-	return nil
-}
-
-func (a *app) predictCommand() *cobra.Command {
-	var c train.PredictConfig
-	var applied cli.AppliedFlags
-	var out string
-	var force bool
-	links := &linkcmd.PredictOptions{}
-	cmd := &cobra.Command{
-		Use: "predict STORE [--run NAME] --out FILE", Args: cli.ExactArgs(1),
-		Short: "Predict labels under your own ids, to .csv, .parquet or .npy",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := checkPredict(cmd, &c, out); err != nil {
-				return err
-			}
-			if out != "" {
-				if err := a.MayWrite(out, force); err != nil {
-					return err
-				}
-			}
-			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
-			if err != nil {
-				return fmt.Errorf("predict: %w", err)
-			}
-			defer func() { err = cli.FirstError(err, dev.Close()) }()
-			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
-				return err
-			}
-			if c.NewSince == "" { // else what is new is in the store as it is
-				if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
-					return err
-				}
-			}
-			links.Run, links.Out = c.Run, out
-			if runs.PredictsLinks(st, c.Run) {
-				if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfLinks); err != nil {
-					return err
-				}
-				return linkcmd.Predict(cmd.Context(), &a.App, st, dev, links)
-			}
-			if err := cli.CheckTask(cmd.Flags(), c.Run, setting.OfNodes); err != nil {
-				return err
-			}
-			if c.Limits, err = applied.Limits(&a.App); err != nil {
-				return err
-			}
-			c.Out = out
-			if err := train.Predict(cmd.Context(), st, dev, c); err != nil {
-				return err
-			}
-			return a.saysWhere(out)
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&c.Run, "run", "", cli.RunHelp)
-	f.StringVar(&c.Split, "split", "", cli.SplitHelp+" (default: every node)")
-	f.StringVar(&c.NewSince, "new-since", "", "only nodes that came after this snapshot, a "+
-		"number, day or name as for --at, in the store as it is now")
-	applied.Bind(f, setting.Predict)
-	f.BoolVar(&c.Probabilities, "probabilities", false, "add a column p:LABEL for each class")
-	f.BoolVar(&c.Calibrated, "calibrated", false, "with --probabilities: by the temperature "+
-		"that gdb eval --calibrate kept in the run")
-	f.StringVar(&out, "out", "", "file to write")
-	f.BoolVar(&force, "force", false, "overwrite the file")
-	cli.OnlyFor(f, setting.OfNodes, "split", "new-since", "probabilities",
-		"calibrated")
-	links.Bind(f)
-	return cmd
 }

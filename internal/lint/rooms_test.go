@@ -21,7 +21,7 @@ var largeRooms = map[string]int{
 	"cmd/gdb":              5300, // the commands: one table of flags in, one call out
 	"layout/ingest":        5550, // one pipeline from a source, sorted or not, to a store or a level of one
 	"layout/ingest/source": 6800, // what can be ingested: one contract, a file a format
-	"layout/live":          4700, // a commit, of nodes and edges, typed or not: one lock, one transaction
+	"layout/live":          4730, // a commit, of nodes and edges, typed or not: one lock, one transaction
 	"layout/topology":      5700, // lists of any nodes and levels: a contract, ways to hold and merge them
 	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
 	"train":                6700, // the loop of a run, what it reports, what it predicts, and why
@@ -61,6 +61,7 @@ var rooms = map[string][]string{
 	"cmd": {
 		"cmd/gdb/cli",
 		"cmd/gdb/linkcmd",
+		"cmd/gdb/predictcmd",
 		"cmd/gdb/indexcmd",
 		"cmd/gdb/searchcmd",
 		"cmd/gdb/benches",
@@ -120,6 +121,7 @@ var rooms = map[string][]string{
 		"layout/typedchange",
 		"layout/typedtables",
 		"layout/live",
+		"layout/draft",
 	},
 	"sample": {
 		"sample/sampletest",

@@ -177,9 +177,9 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 }
 
 // noteOutside notes that nodes are in the edges only, although there is a table of nodes: ids may
-// be written in two ways, as 7 and 007.
+// be written in two ways, as 7 and 007. It says nothing where they may be in a store.
 func (p *pipeline) noteOutside(ctx context.Context, s *scanResult, m *nodeMap) {
-	if s.NodeRows == 0 || m.nodes <= s.NodeRows || p.info.Ranged {
+	if s.NodeRows == 0 || m.nodes <= s.NodeRows || p.info.Ranged || p.opt.Lacks != nil {
 		return
 	}
 	example := ""

@@ -38,6 +38,7 @@ type addition struct {
 	fresh []uint32 // nodes of the sources that are new, in order
 	first uint64   // the number of the first of them in the store
 	held  mem.Account
+	isNew func(name string) error // fails if a node with a row that the store has may not be
 }
 
 const absent = math.MaxUint32
@@ -51,7 +52,8 @@ var _ ingest.Again = (*addition)(nil)
 // level.
 func (a *appending) match(ctx context.Context, src *layout.Store) (d *addition, err error) {
 	d = &addition{files: openfiles.New(src, a.dev, a.budget), meta: src.Meta(), into: a.store,
-		where: src.Dir(), first: a.meta.Nodes, held: mem.NewAccount(a.budget, "nodes of sources")}
+		where: src.Dir(), first: a.meta.Nodes, held: mem.NewAccount(a.budget, "nodes of sources"),
+		isNew: a.checkIsNew}
 	made := d
 	defer func() {
 		if err != nil {
@@ -165,6 +167,9 @@ func (d *addition) number(ctx context.Context, all *openfiles.Set, used,
 			return errDeleted(name)
 		case node >= 0:
 			d.there = append(d.there, uint64(node)<<32|uint64(u-1))
+			if d.hasRow(u-1, lacks) {
+				return d.isNew(name)
+			}
 			return nil
 		}
 		d.fresh = append(d.fresh, u-1)

@@ -21,6 +21,7 @@ import (
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
+	"gdb/layout/typedlevel"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/errors/oserror"
@@ -46,10 +47,21 @@ const workPath = "tmp/live"
 // It ingests the sources twice: as a store of their own, and by the store's numbers. Besides the
 // memory of an ingest it takes 4 bytes for each node of the sources, and 8 for each that the store
 // has.
-func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (added *Added,
+func Append(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (*Added, error) {
+	return add(ctx, fs, dir, "append", &appending{opt: opt})
+}
+
+// AppendNew does what Append does, and fails if a node of the sources' tables is in the store. It
+// counts the edges that join nodes of the store.
+func AppendNew(ctx context.Context, fs vfs.FS, dir string, opt ingest.Options) (*Added, error) {
+	return add(ctx, fs, dir, "ingest", &appending{opt: opt, onlyNew: true})
+}
+
+func add(ctx context.Context, fs vfs.FS, dir, what string, by *appending) (added *Added,
 	err error) {
-	opt.NoEdges = true
-	err = change(ctx, fs, dir, "append", opt, func(a *appending) (err error) {
+	by.opt.NoEdges = true
+	err = change(ctx, fs, dir, what, by.opt, func(a *appending) (err error) {
+		a.onlyNew = by.onlyNew
 		added, err = a.run(ctx)
 		return err
 	})
@@ -65,6 +77,9 @@ type Added struct {
 	Replaced uint64 // nodes that were there, and got other features, labels, splits or columns
 	// Anew says that the store was written anew as its new base, which has the level's edges.
 	Anew bool
+	// Of AppendNew: the edges that the sources have of new nodes, and those between nodes of the
+	// store.
+	OfNew, Between uint64 `json:"-"`
 }
 
 // change locks a store, has do make a commit, and ends it. If it fails it removes what do made, and
@@ -81,7 +96,7 @@ func change(ctx context.Context, fs vfs.FS, dir, what string, opt ingest.Options
 		}
 		err = errors.Join(err, w.close())
 	}()
-	if err = checkStore(w.store); err == nil {
+	if err = CheckStore(w.store); err == nil {
 		a := &appending{work: w, opt: opt, meta: w.store.Meta(), keyed: map[int]bool{}}
 		a.opt.Memory = cmp.Or(a.opt.Memory, mem.Available()/2)
 		a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
@@ -191,8 +206,8 @@ func (w *work) commit(ctx context.Context, change func(m *kv.Meta,
 	})
 }
 
-// checkStore finds what stores cannot be appended to, so far.
-func checkStore(s *layout.Store) error {
+// CheckStore finds what stores cannot be appended to, so far.
+func CheckStore(s *layout.Store) error {
 	m := s.Meta()
 	flag := func(name string) string {
 		for _, arg := range m.Source.Args {
@@ -255,7 +270,33 @@ type appending struct {
 	batch  *Batch          // the source, if it is in memory; else nil
 	// keyed are the relations that are columns of the tables of nodes of a typed store: edges of
 	// nodes with other values go, since the tables have theirs.
-	keyed map[int]bool
+	keyed   map[int]bool
+	onlyNew bool // tables have new nodes alone; see AppendNew
+}
+
+// countEnds counts edges one of whose ends has a number from known on, and the others.
+func countEnds(ctx context.Context, known uint64, edges typedlevel.Edges) (above, below uint64,
+	err error) {
+	err = edges(ctx, func(c *source.EdgeChunk) error {
+		for i := range c.SrcInt {
+			if max(c.SrcInt[i], c.DstInt[i]) < known {
+				below++
+			} else {
+				above++
+			}
+		}
+		return nil
+	})
+	return above, below, err
+}
+
+// checkIsNew fails if a node of a table is in the store and may not be.
+func (a *appending) checkIsNew(name string) error {
+	if !a.onlyNew {
+		return nil
+	}
+	return input.Usage("node %s is in the store: leave it out of --nodes, whose nodes are new",
+		name)
 }
 
 // run makes the levels, moves them to their places and lists them in the catalog; a small commit it
@@ -307,6 +348,15 @@ func (a *appending) run(ctx context.Context) (done *Added, err error) {
 			return nil, err
 		}
 		a.meta = a.store.Meta()
+	}
+	if a.onlyNew {
+		done.OfNew, done.Between, err = countEnds(ctx, add.Below(), add.Edges)
+		if err != nil {
+			return nil, err
+		}
+		if a.meta.Undirected { // in both directions, but for self loops
+			done.OfNew, done.Between = (done.OfNew+1)/2, (done.Between+1)/2
+		}
 	}
 	return done, a.writeLevels(ctx, add, done)
 }

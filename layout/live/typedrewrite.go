@@ -79,7 +79,11 @@ func (a *appending) appendNodes(ctx context.Context, src source.Source) (done *A
 	if err != nil {
 		return nil, err
 	}
-	return r.run(ctx, more.Each, src.Info())
+	done, err = r.run(ctx, more.Each, src.Info())
+	if err == nil && r.onlyNew {
+		done.OfNew, done.Between, err = countEnds(ctx, r.meta.Nodes, more.Each)
+	}
+	return done, err
 }
 
 // readTables ingests the tables of nodes as a store of their own.
@@ -138,15 +142,16 @@ func (r *rewriting) match(ctx context.Context, read *openfiles.Set) (ids.Diction
 		return nil, err
 	}
 	of := make([]uint32, 0, nodes)
-	find := &finder{known: known, most: findMost(r.budget), fn: func(_ string, node int64) error {
+	find := &finder{known: known, most: findMost(r.budget)}
+	find.fn = func(name string, node int64) error {
 		if node < 0 {
 			of = append(of, typedchange.Absent)
 			return nil
 		}
 		of = append(of, uint32(node))
 		r.changed.Add(uint32(node))
-		return nil
-	}}
+		return r.checkIsNew(name)
+	}
 	var some []layout.NodeID
 	var names []string
 	for v := uint64(0); v < nodes; v += chunk {

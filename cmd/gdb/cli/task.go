@@ -54,3 +54,15 @@ type Finished struct {
 	Advice []string
 	Next   [][]string
 }
+
+// PartOf is the annotation of flags that help shows apart from the others, under a title.
+const PartOf = "part of"
+
+// Part has help show flags under a title, behind all others.
+func Part(f *pflag.FlagSet, title string, names ...string) {
+	for _, name := range names {
+		if err := f.SetAnnotation(name, PartOf, []string{title}); err != nil {
+			panic("BUG: " + err.Error())
+		}
+	}
+}

@@ -66,3 +66,15 @@ func Cut(name string, most int) string {
 	}
 	return string(r[:most-1]) + "…"
 }
+
+// NodesAndEdges returns two counts in words.
+func NodesAndEdges(nodes, edges uint64) string {
+	words := [2]string{Count(nodes) + " nodes", Count(edges) + " edges"}
+	if nodes == 1 {
+		words[0] = "1 node"
+	}
+	if edges == 1 {
+		words[1] = "1 edge"
+	}
+	return words[0] + " and " + words[1]
+}

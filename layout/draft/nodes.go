@@ -1,0 +1,106 @@
+package draft
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"gdb/kv"
+	"gdb/layout"
+	"gdb/layout/ingest"
+	"gdb/layout/ingest/input"
+	"gdb/layout/ingest/source"
+	"gdb/layout/live"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Nodes is a store with nodes that are in none of its snapshots: a draft to which they were
+// appended.
+type Nodes struct {
+	Store *layout.Store // the draft, open as of its last snapshot
+	Since uint64        // the snapshot before the nodes came
+	Added *live.Added
+
+	draft  *Draft
+	before *layout.Store // keeps that snapshot
+}
+
+// WithNodes returns a store as it would be if what opt.Sources hold was appended to it: new nodes,
+// and edges of theirs. The store stays as it is. Of its runs the draft has one. It takes the memory
+// and the disk of an append; where nodes have types that is the disk of another store. The caller
+// calls Close.
+func WithNodes(ctx context.Context, fs vfs.FS, s *layout.Store, run string,
+	opt ingest.Options) (n *Nodes, err error) {
+	if err := live.CheckStore(s); err != nil {
+		return nil, err
+	}
+	n = &Nodes{}
+	if n.draft, err = New(ctx, fs, s.Dir(), run); err != nil {
+		return nil, err
+	}
+	if err := n.append(ctx, fs, opt); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func (n *Nodes) append(ctx context.Context, fs vfs.FS, opt ingest.Options) (err error) {
+	dir := n.draft.Dir()
+	if n.before, err = layout.OpenAt(ctx, fs, dir, layout.Latest); err != nil {
+		return err
+	}
+	m := n.before.Meta()
+	n.Since = m.Snapshot
+	if !m.Typed() {
+		if strings.HasPrefix(opt.Fill, "mean") {
+			return input.Usage("--fill %s: it would be the mean of the new nodes: give the number "+
+				"that the ingest of the store took, or 0", opt.Fill)
+		}
+		asIngested(m, &opt.Options)
+	}
+	if n.Added, err = live.AppendNew(ctx, fs, dir, opt); err != nil {
+		return err
+	}
+	if n.Added.Nodes == 0 {
+		return errors.New("the files have no new node")
+	}
+	n.Store, err = layout.OpenAt(ctx, fs, dir, layout.Latest)
+	return err
+}
+
+// Close removes the draft.
+func (n *Nodes) Close() error {
+	return errors.Join(n.Store.Close(), n.before.Close(), n.draft.Close())
+}
+
+// asIngested names the columns that the ingest of a store was told, and features by their names,
+// where opt does not. The means that filled what was missing are not recorded.
+func asIngested(m *kv.Meta, opt *source.Options) {
+	for flag, to := range map[string]*string{"id-col": &opt.IDCol, "src-col": &opt.SrcCol,
+		"dst-col": &opt.DstCol, "rel-col": &opt.RelCol, "weight-col": &opt.WeightCol,
+		"time-col": &opt.TimeCol, "na": &opt.NA, "fill": &opt.Fill,
+		"feature-cols": &opt.FeatureCols} {
+		i := slices.IndexFunc(m.Source.Args, func(arg string) bool {
+			return strings.HasPrefix(arg, "--"+flag+"=")
+		})
+		if i < 0 || *to != "" {
+			continue
+		}
+		value := strings.TrimPrefix(m.Source.Args[i], "--"+flag+"=")
+		if flag != "fill" || !strings.HasPrefix(value, "mean") {
+			*to = value
+		}
+	}
+	if len(m.Features) == 0 || opt.FeatureCols != "" && opt.FeatureCols != "*" {
+		return
+	}
+	opt.FeatureCols = "*"
+	names := m.FeatureColumns(m.Features[0])
+	isPlain := func(name string) bool { return !strings.ContainsAny(name, ",:[*") }
+	if all := names.Names(); names.Named() && !slices.ContainsFunc(all,
+		func(name string) bool { return !isPlain(name) }) {
+		opt.FeatureCols = strings.Join(all, ",")
+	}
+}
