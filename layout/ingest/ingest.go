@@ -108,7 +108,8 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 	work := &steps.Work{FS: fs, Out: opt.Out, Dir: fs.PathJoin(opt.Out, layout.IngestPath),
 		Memory: memory, Budget: mem.NewBudget(memory.Total - steps.ProcessBytes),
 		Report: opt.Progress}
-	return &pipeline{Work: work, src: src, info: info, opt: opt, hash: ids.Hash,
+	named, _ := src.(keys.Named)
+	return &pipeline{Work: work, src: src, named: named, info: info, opt: opt, hash: ids.Hash,
 		random: rand.Reader, draw: draw, codec: stream.EdgeCodec{Typed: info.Typed,
 			Weighted: info.Weighted, Timed: info.Timed, Split: len(info.EdgeSplits) > 0 ||
 				draw != nil && reverses, Numbered: opt.Merge == "last" ||
@@ -458,8 +459,9 @@ type pipeline struct {
 	*steps.Work
 	src   source.Source
 	info  *source.Info
-	again Again // src, if it is a store that is written anew; else nil
-	into  Into  // the store that a level is made for; else nil
+	again Again      // src, if it is a store that is written anew; else nil
+	into  Into       // the store that a level is made for; else nil
+	named keys.Named // src, if its nodes are known; else nil
 	level *LevelNodes
 	opt   Options
 	codec stream.EdgeCodec

@@ -51,7 +51,7 @@ func (m *nodeMap) external(ctx context.Context, node uint32) string {
 	if m.perm != nil {
 		number = m.perm.Inverse(number)
 	}
-	id, found := number, m.dense && m.mode != idTable
+	id, found := number, m.dense && m.mode != idTable && m.mode != idNamed
 	switch {
 	case found:
 	case m.p.info.Ranged:
@@ -196,7 +196,8 @@ func (p *pipeline) noteOutside(ctx context.Context, s *scanResult, m *nodeMap) {
 func (p *pipeline) newNodeMap(ctx context.Context, s *scanResult, ids *idsResult) (*nodeMap,
 	error) {
 	m := &nodeMap{p: p, mode: s.Mode, nodes: ids.Nodes, dict: ids.Dict,
-		dense: ids.Dense || s.Mode == idTable, // its edges have numbers already
+		// Edges of the other two have numbers already.
+		dense: ids.Dense || s.Mode == idTable || s.Mode == idNamed,
 		seed:  s.HashSeed}
 	m.perm = p.permutation(m.nodes)
 	if s.Mode != idRanked || ids.Dense {
@@ -255,6 +256,8 @@ func (p *pipeline) numberAlone(ctx context.Context, s *scanResult, out *idsResul
 		err = p.numberRanked(ctx, s, out)
 	case idWide:
 		err = p.numberWide(ctx, s, out)
+	case idNamed:
+		err = p.numberNamed(ctx, out)
 	default:
 		err = p.numberText(ctx, s, out)
 	}

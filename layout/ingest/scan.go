@@ -27,6 +27,7 @@ const (
 	idWide   idMode = "wide"   // the same, found by sorting
 	idTable  idMode = "table"  // strings that fit in memory: nodes in order of first appearance
 	idText   idMode = "text"   // the same, found by sorting
+	idNamed  idMode = "named"  // rows of types whose ids are known: see keys.Named
 )
 
 // joinsEdges reports whether edges are sorted by id and joined with the sorted ids.
@@ -101,6 +102,8 @@ func (p *pipeline) scanStep(ctx context.Context) (*scanResult, error) {
 		}
 		mode := idRanked
 		switch {
+		case p.named != nil:
+			mode = idNamed
 		case p.info.RowIDs:
 			mode = idRows
 		case p.info.TextIDs:
@@ -142,7 +145,7 @@ func (p *pipeline) scanAs(ctx context.Context, out *scanResult) error {
 	if err != nil {
 		return err
 	}
-	if !p.info.RowIDs {
+	if !p.info.RowIDs && p.named == nil {
 		err = p.src.Nodes(ctx, s.nodes)
 	}
 	if err == nil {

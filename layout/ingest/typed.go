@@ -41,6 +41,31 @@ func (p *pipeline) typeRanges(out *idsResult) {
 	}
 }
 
+// numberNamed writes the dictionary of a source whose nodes are known, of the types whose ids are
+// text.
+func (p *pipeline) numberNamed(ctx context.Context, out *idsResult) (err error) {
+	var texts []int
+	for typ := range p.info.NodeTypes {
+		if p.keysFound.Of(typ) == nil {
+			texts, out.Nodes = append(texts, typ), out.Nodes+p.named.Count(typ)
+		}
+	}
+	if out.Kind = kv.IDsString; out.Nodes > 0 {
+		err = p.writeDictionary(ctx, out, false, func(add func(external []byte) error) error {
+			for _, typ := range texts {
+				if err := p.named.Names(ctx, typ, add); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if p.typeRanges(out); err == nil && out.Nodes == 0 {
+		err = p.errEmpty()
+	}
+	return err
+}
+
 // findKeys finds out how integer ids are kept, of a source whose types are ranges.
 func (p *pipeline) findKeys(ctx context.Context) (*keys.Found, error) {
 	return steps.Do(ctx, p.Work, "keys", func(ctx context.Context, out *keys.Found) error {
@@ -146,7 +171,11 @@ func (r *rangedNodes) place(found *keys.Found) {
 // typedLists returns the numbers of in-lists once all nodes are numbered, before the edges.
 func (s *scanner) typedLists() (err error) {
 	if s.lists == nil && s.p.info.Ranged && !s.out.Mode.joinsEdges() {
-		s.ranged.place(s.p.keysFound)
+		if s.p.named != nil {
+			s.ranged.first = keys.Firsts(s.p.named, len(s.p.info.NodeTypes))
+		} else {
+			s.ranged.place(s.p.keysFound)
+		}
 		last := len(s.ranged.first) - 1
 		s.lists, err = s.p.listsOf(s.ranged.first[:last], s.ranged.first[last], layout.In)
 	}
@@ -248,6 +277,9 @@ func (m *nodeMap) typedExternal(ctx context.Context, node uint32) (text string, 
 		if first <= uint64(node) {
 			typ = i
 		}
+	}
+	if m.p.named != nil {
+		return keys.NameOf(ctx, m.p.named, typ, number-m.p.firsts[typ])
 	}
 	for i := range typ {
 		if k := m.p.keysFound.Of(i); k != nil && m.mode == idTable {

@@ -101,7 +101,8 @@ func typedEdges(r *rand.Rand, rel source.Relation, users, items int, weighted bo
 		}
 		switch rel.Name {
 		case "buys":
-			e += fmt.Sprintf(",%d,%s", r.IntN(6), []string{"", "good", fmt.Sprint("n", k)}[k%3])
+			e += fmt.Sprintf(",%d,%s", r.IntN(6),
+				[]string{"", "good", strings.Repeat("n", r.IntN(40))}[k%3])
 		case "trusts":
 			e += fmt.Sprintf(",20%02d-01-02", k)
 		case "has":

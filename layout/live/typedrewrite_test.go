@@ -94,12 +94,17 @@ func (m *typedModel) newEdges(rel source.Relation, n int) (rows [][]string) {
 	for range n {
 		row := []string{m.pick(rel.Src), m.pick(rel.Dst)}
 		if rel.Name == "likes" {
-			row = append(row, []string{fmt.Sprint(m.r.IntN(6)), ""}[m.r.IntN(4)/3],
+			row = append(row, []string{m.stars(), ""}[m.r.IntN(4)/3],
 				fmt.Sprintf("2026-01-%02d", 1+m.r.IntN(28)))
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// stars returns a number, some of which take more bytes than those of the first tables.
+func (m *typedModel) stars() string {
+	return fmt.Sprint(m.r.IntN(6) << (20 * m.r.IntN(len(m.known)+1)))
 }
 
 // csv returns a table of some columns.

@@ -51,8 +51,6 @@ type Source struct {
 	numbers    numbers
 	changed    []uint64 // node of Store<<32 | node of Rows, in order
 	first      []uint64 // the first node of each type, once PlaceTypes told
-	asRows     bool     // ends of edges are rows: else they are text
-	index      []source.KeyIndex
 	held       mem.Account
 }
 
@@ -61,7 +59,7 @@ const chunk = 8192
 
 var (
 	_ source.Source = (*Source)(nil)
-	_ keys.Source   = (*Source)(nil)
+	_ keys.Named    = (*Source)(nil)
 	_ tables.Source = (*Source)(nil)
 )
 
@@ -186,8 +184,8 @@ func (s *Source) Changed() uint64 { return uint64(len(s.changed)) }
 // PlaceTypes tells the first node of each type.
 func (s *Source) PlaceTypes(first []uint64) { s.first = first }
 
-// UseKeys sets the types whose ids are found by an index: see source.Source.
-func (s *Source) UseKeys(index []source.KeyIndex) { s.index, s.asRows = index, index != nil }
+// UseKeys does nothing: ends of edges are rows.
+func (s *Source) UseKeys([]source.KeyIndex) {}
 
 // IntegerKeys returns the types whose ids are integers.
 func (s *Source) IntegerKeys() (types []int) {
@@ -216,26 +214,26 @@ func (s *Source) Keys(ctx context.Context, typ int, fn func(*source.IDChunk) err
 	})
 }
 
-// Nodes streams the ids of the types that are text.
-func (s *Source) Nodes(ctx context.Context, fn func(*source.IDChunk) error) error {
-	for typ := range s.meta.NodeTypes {
-		if s.index != nil && s.index[typ] != nil {
-			continue
-		}
-		c := &source.IDChunk{Type: typ, Where: s.where()}
-		err := s.eachName(ctx, typ, func(names []string) error {
-			c.Text = c.Text[:0]
-			for _, name := range names {
-				c.Text = append(c.Text, []byte(name))
-			}
-			return fn(c)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// Count returns the number of nodes of a type.
+func (s *Source) Count(typ int) uint64 {
+	t := &s.numbers.types[typ]
+	return t.kept + t.fresh
 }
+
+// Names calls fn with the ids of the nodes of a type in the order of its rows.
+func (s *Source) Names(ctx context.Context, typ int, fn func(external []byte) error) error {
+	return s.eachName(ctx, typ, func(names []string) error {
+		for _, name := range names {
+			if err := fn([]byte(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Nodes streams nothing: see Names.
+func (s *Source) Nodes(context.Context, func(*source.IDChunk) error) error { return nil }
 
 // where names the store, for messages.
 func (s *Source) where() source.Where { return source.Where{File: s.Store.Dir(), Unit: "node"} }

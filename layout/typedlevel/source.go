@@ -6,6 +6,7 @@ package typedlevel
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gdb/internal/mem"
@@ -39,7 +40,7 @@ const chunk = 4096
 
 var (
 	_ source.Source = (*Source)(nil)
-	_ keys.Source   = (*Source)(nil)
+	_ keys.Named    = (*Source)(nil)
 )
 
 // New returns a source of edges of a store, whose lists are at path. It has some nodes of the
@@ -91,6 +92,9 @@ func EdgeTables(m *kv.Meta) (all []source.TableInfo) {
 			continue
 		}
 		of := source.TableInfo{Type: r}
+		if m.EdgeTable(r).Rows > 0 {
+			of.RowBytes = table.RowBytesOf(m.EdgeColumns(r))
+		}
 		for _, c := range m.EdgeColumns(r) {
 			of.Columns = append(of.Columns, table.Stored{Name: c.Name, Type: c.Type})
 		}
@@ -130,22 +134,31 @@ func (s *Source) Info() *source.Info { return &s.info }
 
 // Edges streams the edges, and those of reverse relations behind them.
 func (s *Source) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
-	back := 0 // from a relation to its reverse
-	if n := Forward(s.of); n < len(s.of.Relations) {
-		back = n
-	}
-	var types []uint32
-	return s.edges(ctx, func(c *source.EdgeChunk) error {
-		if c.Len() == 0 {
-			return ctx.Err()
-		}
-		relation := int(c.TypeInt[0])
-		r := s.of.Relations[relation]
+	return BothWays(ctx, s.of, s.edges, func(c *source.EdgeChunk, r kv.RelationMeta) {
 		src, dst := s.first[r.Src], s.first[r.Dst]
 		for i := range c.SrcInt {
 			c.SrcInt[i] = s.number(c.SrcInt[i]) - src
 			c.DstInt[i] = s.number(c.DstInt[i]) - dst
 		}
+	}, fn)
+}
+
+// BothWays streams the edges of a typed store, whose ends toRows sets to rows of their types, and
+// behind each chunk the edges of the reverse relation, if the store has reverse ones.
+func BothWays(ctx context.Context, of *kv.Meta, edges Edges,
+	toRows func(c *source.EdgeChunk, r kv.RelationMeta),
+	fn func(*source.EdgeChunk) error) error {
+	back := 0 // from a relation to its reverse
+	if n := Forward(of); n < len(of.Relations) {
+		back = n
+	}
+	var types []uint32
+	return edges(ctx, func(c *source.EdgeChunk) error {
+		if c.Len() == 0 {
+			return ctx.Err()
+		}
+		relation := int(c.TypeInt[0])
+		toRows(c, of.Relations[relation])
 		if err := fn(c); err != nil || back == 0 {
 			return err
 		}
@@ -171,7 +184,7 @@ func (s *Source) IntegerKeys() (types []int) {
 
 // Keys streams the numbers of the nodes of a type.
 func (s *Source) Keys(ctx context.Context, typ int, fn func(*source.IDChunk) error) error {
-	n := s.first[typ+1] - s.first[typ]
+	n := s.Count(typ)
 	c := &source.IDChunk{Type: typ, Where: source.Where{File: s.info.Paths[0], Unit: "node"}}
 	for v := uint64(0); v < n; v += chunk {
 		c.Ints = c.Ints[:0]
@@ -185,13 +198,27 @@ func (s *Source) Keys(ctx context.Context, typ int, fn func(*source.IDChunk) err
 	return ctx.Err()
 }
 
-// UseKeys does nothing: ids are numbers of rows.
+// Count returns the number of nodes of a type.
+func (s *Source) Count(typ int) uint64 { return s.first[typ+1] - s.first[typ] }
+
+// Names calls fn with the numbers of the nodes of a type, in words.
+func (s *Source) Names(ctx context.Context, typ int, fn func(external []byte) error) error {
+	name := []byte(s.info.NodeTypes[typ] + source.TypeSep)
+	for row := range s.Count(typ) {
+		if err := fn(strconv.AppendUint(name, row, 10)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// UseKeys does nothing: ends of edges are rows.
 func (s *Source) UseKeys([]source.KeyIndex) {}
 
 // PlaceTypes does nothing.
 func (s *Source) PlaceTypes([]uint64) {}
 
-// Nodes streams nothing, since all ids are integers.
+// Nodes streams nothing: see Names.
 func (s *Source) Nodes(context.Context, func(*source.IDChunk) error) error { return nil }
 
 // Features streams nothing, as Labels and Splits do.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gdb/kv"
 	"gdb/layout/columnfile"
 	"gdb/layout/ingest/input"
 )
@@ -112,6 +113,22 @@ func RowBytes(t *Table, columns []Stored) (most int) {
 		most = max(most, n)
 	}
 	return most
+}
+
+// RowBytesOf does what RowBytes does for columns of a store, by their bounds: rows of strings may
+// be larger.
+func RowBytesOf(columns []kv.TableColumn) int {
+	n := (len(columns) + 7) / 8
+	for _, of := range columns {
+		switch c := (Stored{Type: of.Type}); {
+		case of.Nulls == of.Rows:
+		case of.Type == columnfile.Bool:
+			n++
+		default:
+			n += max(c.cellBytes(of.Least), c.cellBytes(of.Greatest))
+		}
+	}
+	return n
 }
 
 // cellBytes returns the size of a value in a row.
