@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gdb/kv"
+	"gdb/kv/ids"
 	"gdb/layout"
 	"gdb/layout/ingest/source"
 	"gdb/layout/nodeids"
@@ -84,6 +85,7 @@ func TestKeyForms(t *testing.T) {
 			}
 			files = append(files, fmt.Sprint(r.meta.IDs, r.meta.NodeTypes[0].Keys != nil,
 				r.meta.Stats))
+			checkMany(t, name, r)
 			checkKeys(t, name, r)
 		}
 		if files[0] != files[1] {
@@ -124,6 +126,42 @@ func checkKeys(t *testing.T, name string, r *reading) {
 		if what == "" || err != nil {
 			t.Errorf("%s: nothing is wrong with %s in place of %s, %v", name, wrong.Path,
 				k.Sorted.Path, err)
+		}
+	}
+}
+
+// checkMany looks all ids of a store up together, among others that it lacks, and each by itself.
+func checkMany(t *testing.T, name string, r *reading) {
+	t.Helper()
+	dict, err := nodeids.Open(t.Context(), r.store, r.dev, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dict.Close()
+	names := append(slices.Clone(r.ids), "user:01", "user:", "user:-1", "nobody:1", "item:none",
+		"", fmt.Sprint("user:", uint64(math.MaxInt64)), "user:2", "user:1059", r.ids[7])
+	want := map[string]int64{}
+	for i, id := range r.ids {
+		want[id] = int64(i)
+	}
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(names), func(i, j int) {
+		names[i], names[j] = names[j], names[i]
+	})
+	nodes := make([]int64, len(names))
+	if err := ids.InternalMany(t.Context(), dict, names, nodes); err != nil {
+		t.Fatal(name, err)
+	}
+	for i, id := range names {
+		node, is := want[id]
+		if !is {
+			node = ids.None
+		}
+		if nodes[i] != node {
+			t.Errorf("%s: %q is node %d among others, want %d", name, id, nodes[i], node)
+		}
+		v, err := dict.Internal(t.Context(), id)
+		if is != (err == nil) || is && int64(v) != node {
+			t.Errorf("%s: %q is node %d by itself, %v", name, id, v, err)
 		}
 	}
 }

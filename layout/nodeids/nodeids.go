@@ -3,6 +3,7 @@
 package nodeids
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,21 +98,12 @@ func (t *typed) open(ctx context.Context, s *layout.Store, dev blockdev.Device,
 
 // Internal finds user:17 among the integers of users, or in the dictionary.
 func (t *typed) Internal(ctx context.Context, external string) (kv.NodeID, error) {
-	name, id, _ := strings.Cut(external, ":")
-	i := slices.IndexFunc(t.meta.NodeTypes, func(of kv.NodeTypeMeta) bool {
-		return of.Name == name && of.Keys != nil
-	})
-	if i >= 0 {
-		return t.integer(ctx, i, id, external)
+	var node [1]int64
+	err := t.InternalMany(ctx, []string{external}, node[:])
+	if err == nil && node[0] < 0 {
+		err = notFound(external)
 	}
-	if t.texts == nil {
-		return 0, notFound(external)
-	}
-	number, err := t.texts.Internal(ctx, external)
-	if err != nil {
-		return 0, err
-	}
-	return kv.NodeID(uint64(number) + t.shift[t.typeInTexts(uint64(number))]), nil
+	return kv.NodeID(node[0]), err
 }
 
 func notFound(external string) error {
@@ -128,35 +120,121 @@ func (t *typed) typeInTexts(number uint64) (last int) {
 	return last
 }
 
-// integer finds an id of type i. Only canonical numbers are ids, so that each node has one name.
-func (t *typed) integer(ctx context.Context, i int, id, external string) (kv.NodeID, error) {
-	of := &t.meta.NodeTypes[i]
-	key, err := strconv.ParseUint(id, 10, 63)
-	if err != nil || strconv.FormatUint(key, 10) != id {
-		return 0, notFound(external)
+// InternalMany finds the integers of each type together, and the other ids in the dictionary. It
+// takes 80 bytes of memory for each id.
+func (t *typed) InternalMany(ctx context.Context, external []string, nodes []int64) error {
+	byType := make([][]wanted, len(t.types))
+	var texts []string
+	var at []uint32 // the places of texts
+	for i, name := range external {
+		typ, key, is := t.keyOf(name)
+		switch nodes[i] = ids.None; {
+		case typ < 0:
+			texts, at = append(texts, name), append(at, uint32(i))
+		case is:
+			byType[typ] = append(byType[typ], wanted{key, uint32(i)})
+		}
 	}
-	row, found := key-of.Keys.Base, key >= of.Keys.Base
-	switch c := &t.types[i]; {
+	for typ, some := range byType {
+		if len(some) == 0 {
+			continue
+		}
+		if err := t.integers(ctx, typ, some, nodes); err != nil {
+			return err
+		}
+	}
+	if t.texts == nil || len(texts) == 0 {
+		return ctx.Err()
+	}
+	found := make([]int64, len(texts))
+	err := ids.InternalMany(ctx, t.texts, texts, found)
+	for k, number := range found {
+		if number >= 0 {
+			number += int64(t.shift[t.typeInTexts(uint64(number))])
+		}
+		nodes[at[k]] = number
+	}
+	return err
+}
+
+// wanted is an integer id that is looked up, by its place among others.
+type wanted struct {
+	key int64
+	at  uint32
+}
+
+// keyOf returns the type of an id whose ids are integers, or -1, and the integer. Only canonical
+// numbers are ids, so that each node has one name.
+func (t *typed) keyOf(external string) (typ int, key int64, is bool) {
+	name, id, _ := strings.Cut(external, ":")
+	typ = slices.IndexFunc(t.meta.NodeTypes, func(of kv.NodeTypeMeta) bool {
+		return of.Name == name && of.Keys != nil
+	})
+	n, err := strconv.ParseUint(id, 10, 63)
+	return typ, int64(n), err == nil && strconv.FormatUint(n, 10) == id
+}
+
+// integers finds ids of a type.
+func (t *typed) integers(ctx context.Context, typ int, some []wanted, nodes []int64) error {
+	of, c := &t.meta.NodeTypes[typ], &t.types[typ]
+	slices.SortFunc(some, func(a, b wanted) int { return cmp.Compare(a.key, b.key) })
+	values, rows := make([]int64, len(some)), make([]int64, len(some))
+	for i, w := range some {
+		values[i] = w.key
+	}
+	var err error
+	from := of.Keys.Rows // where rows come from
+	switch {
 	case c.sorted != nil:
-		var place columnfile.Values
-		if row, found, err = c.sorted.Find(ctx, int64(key)); err == nil && found {
-			if err = c.places.Gather(ctx, []uint64{row}, &place); err == nil {
-				row = uint64(place.Ints[0])
-			}
+		from = of.Keys.Places
+		if err = c.sorted.FindMany(ctx, values, rows); err == nil {
+			err = toRows(ctx, c.places, rows)
 		}
 	case c.rows != nil:
-		row, found, err = c.rows.Find(ctx, int64(key))
+		err = c.rows.FindMany(ctx, values, rows)
+	default:
+		for i, key := range values {
+			if rows[i] = key - int64(of.Keys.Base); uint64(rows[i]) >= of.Nodes {
+				rows[i] = ids.None
+			}
+		}
 	}
-	switch {
-	case err != nil:
-		return 0, err
-	case !found || of.Keys.Rows == nil && row >= of.Nodes:
-		return 0, notFound(external)
-	case row >= of.Nodes:
-		return 0, kv.DamagedFile(of.Keys.Places.Path, "id %s leads to row %d of %d", external, row,
-			of.Nodes)
+	if err != nil {
+		return err
 	}
-	return kv.NodeID(of.First + row), nil
+	for i, row := range rows {
+		switch {
+		case row < 0:
+		case uint64(row) >= of.Nodes:
+			return kv.DamagedFile(from.Path, "id %s:%d leads to row %d of %d", of.Name, values[i],
+				row, of.Nodes)
+		default:
+			nodes[some[i].at] = int64(of.First) + row
+		}
+	}
+	return nil
+}
+
+// toRows turns places of sorted ids, or -1, to the rows that a column has for them.
+func toRows(ctx context.Context, column *columnfile.Reader, places []int64) error {
+	var some []uint64
+	for _, p := range places {
+		if p >= 0 {
+			some = append(some, uint64(p))
+		}
+	}
+	var v columnfile.Values
+	if err := column.Gather(ctx, some, &v); err != nil {
+		return err
+	}
+	k := 0
+	for i, p := range places {
+		if p >= 0 {
+			places[i] = v.Ints[k]
+			k++
+		}
+	}
+	return nil
 }
 
 // External reads the ids of each type at once.
