@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gdb/blockdev"
 	"gdb/internal/tables"
 	"gdb/layout"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/train/exact"
 	"gdb/train/export"
 	"gdb/train/runs"
@@ -106,8 +108,16 @@ func PredictsLater(store *layout.Store, run string) error {
 	case c.NodeEmbedding > 0:
 		return fmt.Errorf("run %s learned a vector for each node (--node-embedding), and has none "+
 			"for new ones: train a run without", run)
+	case !store.Meta().Typed() && slices.ContainsFunc(c.EdgeFeatures, isColumn):
+		return fmt.Errorf("run %s reads columns of edges (--edge-features), which edges of new "+
+			"nodes get in stores of several types alone so far", run)
 	}
 	return nil
+}
+
+// isColumn reports whether an edge feature is a column of a table.
+func isColumn(name string) bool {
+	return name != loader.EdgeDegree && name != loader.EdgeWeight
 }
 
 // newNodes returns the nodes that came after a snapshot, and were not deleted since.

@@ -207,6 +207,39 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestSimplified: columns of edges, which keep stores of one type from being appended to, are left
+// out of the draft alone.
+func TestSimplified(t *testing.T) {
+	fs := vfs.NewMem()
+	mustWrite(t, fs, "n.csv", "id,a,b\nx,1,2\nq,3,4\n")
+	mustWrite(t, fs, "e.csv", "src,dst,said\nx,q,hello\n")
+	opt := ingest.Options{Out: "s"}
+	opt.Memory, opt.Nodes, opt.Edges, opt.FeatureCols = memory, "n.csv", "e.csv", "a,b"
+	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, fs)
+	s, more := mustOpen(t, fs), newOptions(t, fs)
+	mustWrite(t, fs, "more.csv", "src,dst,said\ny,z,bye\nx,y,hm\n")
+	n, err := WithNodes(t.Context(), fs, s, "a", more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := n.Store.Meta(); m.Nodes != 4 || m.Edges != 3 || len(m.EdgeTables) > 0 {
+		t.Errorf("the draft has %d nodes, %d edges, %d tables", m.Nodes, m.Edges, len(m.EdgeTables))
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := mustOpen(t, fs); len(s.Meta().EdgeTables) != 1 {
+		t.Errorf("the store has %d tables", len(s.Meta().EdgeTables))
+	}
+	m := &kv.Meta{SplitColumn: 2, Files: []kv.FileMeta{{Path: "topology/in.csc"}}}
+	if !simplify(m) || m.SplitColumn != -1 || len(m.Files) != 1 || simplify(m) {
+		t.Errorf("several columns of splits: %+v", m)
+	}
+}
+
 // TestDead: a draft of a killed process is removed, and one that is used stays.
 func TestDead(t *testing.T) {
 	fs := grown(t)

@@ -13,6 +13,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/live"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -33,7 +34,9 @@ type Nodes struct {
 // calls Close.
 func WithNodes(ctx context.Context, fs vfs.FS, s *layout.Store, run string,
 	opt ingest.Options) (n *Nodes, err error) {
-	if err := live.CheckStore(s); err != nil {
+	appendable := *s.Meta()
+	simplify(&appendable)
+	if err := live.CheckStore(s.Dir(), &appendable); err != nil {
 		return nil, err
 	}
 	n = &Nodes{}
@@ -48,7 +51,7 @@ func WithNodes(ctx context.Context, fs vfs.FS, s *layout.Store, run string,
 
 func (n *Nodes) append(ctx context.Context, fs vfs.FS, opt ingest.Options) (err error) {
 	dir := n.draft.Dir()
-	if n.before, err = layout.OpenAt(ctx, fs, dir, layout.Latest); err != nil {
+	if n.before, err = n.draft.simplified(ctx); err != nil {
 		return err
 	}
 	m := n.before.Meta()
@@ -68,6 +71,40 @@ func (n *Nodes) append(ctx context.Context, fs vfs.FS, opt ingest.Options) (err 
 	}
 	n.Store, err = layout.OpenAt(ctx, fs, dir, layout.Latest)
 	return err
+}
+
+// simplified opens the draft without what keeps a store from being appended to.
+func (d *Draft) simplified(ctx context.Context) (*layout.Store, error) {
+	s, err := layout.OpenAt(ctx, d.fs, d.dir, layout.Latest)
+	if err != nil {
+		return nil, err
+	}
+	if m := *s.Meta(); !simplify(&m) {
+		return s, nil
+	}
+	err = s.Catalog().Commit(ctx, nil, func(m *kv.Meta, _ func(string) (*roaring.Bitmap, error)) (
+		map[string]*roaring.Bitmap, error) {
+		simplify(m)
+		return nil, nil
+	})
+	if err = errors.Join(err, s.Close()); err != nil {
+		return nil, err
+	}
+	return layout.OpenAt(ctx, d.fs, d.dir, layout.Latest)
+}
+
+// simplify takes from a store of one type what keeps it from being appended to, and predictions do
+// not read: columns of edges, and the default of several columns of splits. It reports whether
+// there was any.
+func simplify(m *kv.Meta) bool {
+	if m.Typed() || len(m.EdgeTables) == 0 && m.SplitColumn < 0 {
+		return false
+	}
+	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f kv.FileMeta) bool {
+		return m.IsEdgeColumn(f.Path)
+	})
+	m.EdgeTables, m.SplitColumn = nil, -1
+	return true
 }
 
 // Close removes the draft.

@@ -50,7 +50,7 @@ func (p *pipeline) features(ctx context.Context, m *nodeMap, i int) (*featuresRe
 					len(encoding.Mean) > 0)
 				out.Encodings = append(out.Encodings, encoding)
 			}
-			if !out.Counts && f.ranges.Uneven() {
+			if !out.Counts && f.ranges.Uneven() && p.opt.Lacks == nil { // else a store decides
 				p.note("%s: columns have very different or large ranges; training scales them as "+
 					"it reads them, --normalize zscore would here", featuresOf(info.Name))
 			}

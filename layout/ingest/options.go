@@ -109,6 +109,9 @@ func (o *Options) inputs() []string {
 			files = append(files, t.File)
 		}
 	}
+	if len(files) == 0 && o.Nodes != "" {
+		files = append(files, o.Nodes)
+	}
 	return files
 }
 

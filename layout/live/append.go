@@ -96,7 +96,7 @@ func change(ctx context.Context, fs vfs.FS, dir, what string, opt ingest.Options
 		}
 		err = errors.Join(err, w.close())
 	}()
-	if err = CheckStore(w.store); err == nil {
+	if err = CheckStore(w.store.Dir(), w.store.Meta()); err == nil {
 		a := &appending{work: w, opt: opt, meta: w.store.Meta(), keyed: map[int]bool{}}
 		a.opt.Memory = cmp.Or(a.opt.Memory, mem.Available()/2)
 		a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
@@ -206,9 +206,8 @@ func (w *work) commit(ctx context.Context, change func(m *kv.Meta,
 	})
 }
 
-// CheckStore finds what stores cannot be appended to, so far.
-func CheckStore(s *layout.Store) error {
-	m := s.Meta()
+// CheckStore finds what stores cannot be appended to, so far: in dir there is one that m describes.
+func CheckStore(dir string, m *kv.Meta) error {
 	flag := func(name string) string {
 		for _, arg := range m.Source.Args {
 			if value, ok := strings.CutPrefix(arg, "--"+name); ok {
@@ -249,7 +248,7 @@ func CheckStore(s *layout.Store) error {
 		return nil
 	}
 	return input.Usage("%s: %s: such stores are not appended to so far; ingest all sources anew",
-		s.Dir(), what)
+		dir, what)
 }
 
 // has reports whether a store was ingested with a flag.
