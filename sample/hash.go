@@ -3,6 +3,7 @@ package sample
 import (
 	"math"
 
+	"gdb/internal/mem"
 	"gdb/internal/rng"
 )
 
@@ -20,6 +21,9 @@ func BatchHash(b *Batch) uint64 {
 	h = hashIDs(h, d.Types)
 	h = hashIDs(h, d.Degrees)
 	h = hashFloats(h, d.WeightSums)
+	if len(d.Places) > 0 {
+		h = hashIDs(h, mem.Recast[uint32](d.Places))
+	}
 	h = hashIDs(h, b.Labels)
 	h = hashFloats(h, b.X)
 	h = hashFloats(h, b.Multi)

@@ -267,10 +267,9 @@ func TestLoadersThatMakeNoSense(t *testing.T) {
 		"fanout -2: want at least 1, or -1 for all": func(o *protocol.Open) {
 			o.Fanout = []int{-2}
 		},
-		"memory of -1 bytes":               func(o *protocol.Open) { o.Memory = -1 },
-		"normalize \"other\"":              func(o *protocol.Open) { o.Normalize = "other" },
-		"the cache belady is for training": func(o *protocol.Open) { o.Cache = "belady" },
-		"cache":                            func(o *protocol.Open) { o.Cache = "other" },
+		"memory of -1 bytes":  func(o *protocol.Open) { o.Memory = -1 },
+		"normalize \"other\"": func(o *protocol.Open) { o.Normalize = "other" },
+		"cache":               func(o *protocol.Open) { o.Cache = "other" },
 		"": func(o *protocol.Open) {
 			o.Batch, o.World, o.Rank, o.Fanout = 1, worldMost, worldMost-1, []int{-1, 1}
 			o.Normalize, o.Cache = "zscore", "sieve"

@@ -23,7 +23,7 @@ var errLeft = errors.New("serve: the client left the epoch")
 // one pipeline and one cache, in the order in which a single client would get them.
 type feed struct {
 	loader  *loader.Loader
-	seeds   uint64
+	seeds   []sample.NodeID
 	batches uint64 // of an epoch, for each client
 	all     uint64 // of an epoch, for all clients together
 	world   int
@@ -57,11 +57,18 @@ func since(to *atomic.Int64, then time.Time) { to.Add(int64(time.Since(then))) }
 
 // round is an epoch that is being dealt.
 type round struct {
+	outset
+	held   int64 // bytes of given, in the budget of the source; guarded by feed.mu
+	seats  []*seat
+	over   chan struct{} // closed when the whole epoch was dealt
+	cancel context.CancelFunc
+	left   atomic.Int64 // counts the seats that were left
+}
+
+// outset says which epoch a client begins, and with which of its batches.
+type outset struct {
 	epoch, first uint64
-	seats        []*seat
-	over         chan struct{} // closed when the whole epoch was dealt
-	cancel       context.CancelFunc
-	left         atomic.Int64 // counts the seats that were left
+	given        []sample.NodeID // its seeds in their order, or nil for those of the loader
 }
 
 // seat is the place of one client in a round.
@@ -110,13 +117,16 @@ func (f *feed) gone(rank int, killed bool) {
 
 // join gives the client of a rank its seat in an epoch. The first client that joins begins the
 // epoch. A client that joins has left the epoch before, and join waits until that was dealt.
-func (f *feed) join(ctx context.Context, rank int, pool *pool, epoch,
-	first uint64) (*seat, error) {
-	if first > f.batches {
-		return nil, fmt.Errorf("serve: begin with batch %d: an epoch has %d", first, f.batches)
+func (f *feed) join(ctx context.Context, rank int, pool *pool, at outset) (*seat, error) {
+	if at.first > f.batches && at.given == nil {
+		return nil, fmt.Errorf("serve: begin with batch %d: an epoch has %d", at.first, f.batches)
+	}
+	if at.given != nil && f.world > 1 {
+		return nil, usage(errors.New("serve: the seeds of an epoch are given by a client that " +
+			"shares the loader: that is for loaders of one client"))
 	}
 	for {
-		s, wait, err := f.tryJoin(rank, pool, epoch, first)
+		s, wait, err := f.tryJoin(rank, pool, at)
 		if s != nil || err != nil {
 			return s, err
 		}
@@ -131,32 +141,31 @@ func (f *feed) join(ctx context.Context, rank int, pool *pool, epoch,
 // tryJoin takes a seat, or returns a channel that is closed when the caller may try again. A seat
 // that was ended because its client was killed gets no batches, so a client that comes in its place
 // waits for the next epoch.
-func (f *feed) tryJoin(rank int, pool *pool, epoch,
-	first uint64) (s *seat, wait <-chan struct{}, err error) {
+func (f *feed) tryJoin(rank int, pool *pool, at outset) (s *seat, wait <-chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.round == nil {
-		f.beginLocked(epoch, first)
+		f.beginLocked(at)
 	}
 	r := f.mu.round
 	s = r.seats[rank]
 	switch free := !isClosed(s.taken) && s.left.Err() == nil; {
-	case free && r.epoch == epoch && r.first == first:
+	case free && r.epoch == at.epoch && r.first == at.first:
 		s.pool = pool
 		close(s.taken)
 		return s, nil, nil
 	case free:
 		return nil, nil, usage(fmt.Errorf("serve: rank %d begins epoch %d with batch %d while "+
-			"others are in epoch %d from batch %d: all ranks take the same", rank, epoch, first,
-			r.epoch, r.first))
+			"others are in epoch %d from batch %d: all ranks take the same", rank, at.epoch,
+			at.first, r.epoch, r.first))
 	}
 	return nil, r.over, nil
 }
 
 // beginLocked begins an epoch and the goroutine that deals it. The caller holds f.mu.
-func (f *feed) beginLocked(epoch, first uint64) {
+func (f *feed) beginLocked(at outset) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &round{epoch: epoch, first: first, over: make(chan struct{}), cancel: cancel}
+	r := &round{outset: at, over: make(chan struct{}), cancel: cancel}
 	for range f.world {
 		s := &seat{round: r, taken: make(chan struct{}), ready: make(chan item, f.ready)}
 		s.left, s.leave = context.WithCancelCause(ctx)
@@ -175,8 +184,20 @@ func (f *feed) beginLocked(epoch, first uint64) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.mu.round = nil
+		f.src.Budget.Release(r.held)
 		close(r.over)
 	})
+}
+
+// keep has a round hold bytes of seeds that a client gave, until it is over.
+func (f *feed) keep(r *round, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.round != r {
+		f.src.Budget.Release(bytes)
+		return
+	}
+	r.held += bytes
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -210,11 +231,17 @@ func (f *feed) deal(ctx context.Context, r *round) {
 // dealAll makes the batches of a round and deals them.
 func (f *feed) dealAll(ctx context.Context, r *round) (err error) {
 	world := uint64(f.world)
-	first, end := r.first*world, f.all
-	if first >= end {
-		return nil
+	order, end, err := f.order(r)
+	first := r.first * world
+	if err != nil || first >= end {
+		return err
 	}
-	epoch, err := f.loader.Epoch(ctx, r.epoch, first)
+	var epoch sample.Batches
+	if order == nil {
+		epoch, err = f.loader.Epoch(ctx, r.epoch, first)
+	} else {
+		epoch, err = f.loader.Order(ctx, order, first)
+	}
 	if err != nil {
 		return err
 	}
@@ -233,6 +260,22 @@ func (f *feed) dealAll(ctx context.Context, r *round) (err error) {
 		}
 	}
 	return nil
+}
+
+// order returns the order of the seeds of a round, nil for that of the loader, and the number of
+// its batches. Superbatches are prepared for an order, an epoch at a time: clients may leave one,
+// and begin another.
+func (f *feed) order(r *round) (order *sample.Order, batches uint64, err error) {
+	switch {
+	case r.given != nil:
+		order, err = sample.InOrder(r.given, r.epoch, f.open.Batch)
+	case f.loader.Prepares():
+		order, err = sample.EpochOrder(f.seeds, f.open.Seed, r.epoch, f.open.Batch)
+	}
+	if order == nil || r.given == nil {
+		return order, f.all, err
+	}
+	return order, order.Batches(), err
 }
 
 // dealOne waits until a client has taken the seat, and makes the batch for it. It does nothing if

@@ -69,7 +69,7 @@ func TestLostRanks(t *testing.T) {
 // in the epoch under way, which would be empty, but waits until that is over.
 func TestLeftSeatIsNotTaken(t *testing.T) {
 	f := &feed{world: 2}
-	r := &round{epoch: 3, over: make(chan struct{}), cancel: func() {}}
+	r := &round{outset: outset{epoch: 3}, over: make(chan struct{}), cancel: func() {}}
 	for range f.world {
 		s := &seat{round: r, taken: make(chan struct{}), ready: make(chan item, 1)}
 		s.left, s.leave = context.WithCancelCause(t.Context())
@@ -79,11 +79,11 @@ func TestLeftSeatIsNotTaken(t *testing.T) {
 	f.come(1)
 	f.gone(1, true)
 	f.come(1)
-	s, wait, err := f.tryJoin(1, nil, 3, 0)
+	s, wait, err := f.tryJoin(1, nil, outset{epoch: 3})
 	if s != nil || wait != r.over || err != nil {
 		t.Errorf("it gets seat %v and %v, and waits: %v; want to wait", s, err, wait == r.over)
 	}
-	if s, _, err := f.tryJoin(0, nil, 3, 0); s != r.seats[0] || err != nil {
+	if s, _, err := f.tryJoin(0, nil, outset{epoch: 3}); s != r.seats[0] || err != nil {
 		t.Errorf("the other client gets %v, %v; want its seat", s, err)
 	}
 }

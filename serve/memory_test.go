@@ -206,7 +206,7 @@ func TestSeedsAreCounted(t *testing.T) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, f := range r.mu.feeds {
-			if f.open.Seed == 2 && f.seeds == uint64(seeds) {
+			if f.open.Seed == 2 && len(f.seeds) == seeds {
 				return f.held
 			}
 		}

@@ -52,6 +52,14 @@ func (s *Server) open(ctx context.Context, o *protocol.Open,
 			"scaled as normalize %s, not %s: give the first what all need", s.mu.normalize,
 			asked(o)))
 	}
+	if s.mu.src != nil && s.mu.prepares {
+		return nil, usage(errors.New("serve: the first loader has the cache belady, which leaves " +
+			"no memory to another: open the store once more for this one"))
+	}
+	if s.mu.src != nil && o.Cache == setting.CacheBelady {
+		return nil, usage(errors.New("serve: a loader with the cache belady is the only one of " +
+			"its server, and this one has another: open the store once more for it"))
+	}
 	name := fmt.Sprint(o.Split, o.Fanout, o.Batch, o.Seed, o.World, sha256.Sum256(frame.Data),
 		" ", o.Own)
 	if f := s.used(name); f != nil {
@@ -80,9 +88,11 @@ func (s *Server) used(name string) *feed {
 	return f
 }
 
-// release counts one client of a loader less. The last client's release closes the loader and frees
-// its memory.
+// release counts one client of a loader less. The last client's release closes the loader and
+// frees its memory. A loader that prepares has planned for itself alone: its source is closed too.
 func (s *Server) release(f *feed) error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
 	s.mu.Lock()
 	f.users--
 	last := f.users == 0
@@ -93,7 +103,13 @@ func (s *Server) release(f *feed) error {
 	if !last {
 		return nil
 	}
-	return f.close()
+	err := f.close()
+	if f.loader.Prepares() {
+		s.settle(func() { s.mu.src, s.mu.settled = nil, settled{} })
+		err = errors.Join(err, f.src.Close())
+		s.bound(s.opt.Memory)
+	}
+	return err
 }
 
 // check reports settings that make no sense.
@@ -124,9 +140,6 @@ func (s *Server) check(o *protocol.Open) error {
 	}
 	if err := setting.CheckCache(o.Cache); err != nil {
 		return usage(fmt.Errorf("serve: %w", err))
-	}
-	if o.Cache == setting.CacheBelady {
-		return usage(errors.New("serve: the cache belady is for training inside gdb: take auto"))
 	}
 	return nil
 }
@@ -184,9 +197,13 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 	if err != nil {
 		return nil, err
 	}
-	return &feed{loader: l, seeds: uint64(len(seeds)), batches: batches, all: all, world: o.World,
-		ready: max(1, s.mu.shape.Ready), times: &s.times, held: held,
-		stock: newStock(src.Budget, o.World+arenasBeside+s.mu.shape.Ready),
+	ready := s.mu.shape.Ready
+	if l.Prepares() {
+		ready = 0 // those that are ready have memory of their own, and are copied
+	}
+	return &feed{loader: l, seeds: seeds, batches: batches, all: all, world: o.World,
+		ready: max(1, ready), times: &s.times, held: held,
+		stock: newStock(src.Budget, o.World+arenasBeside+ready),
 		pack:  newPacker(src), src: src, open: o}, nil
 }
 
@@ -265,7 +282,11 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	if c.Cache == "" {
 		c.Cache = "auto"
 	}
-	c.EntryBytes = src.EntryBytes()
+	if c.EntryBytes = src.EntryBytes(); c.Cache == setting.CacheBelady {
+		c.Epochs = 1 // superbatches are of one epoch: see feed.order
+		c.Places = o.Places
+		c.EntryBytes += sample.Extras{Places: o.Places}.EntryBytes()
+	}
 	c.LentNodeBytes, c.LentEntryBytes = lentBytes(src.EdgeTypes, src.EdgeWeights, o.Places)
 	l, p, err := probe.Open(ctx, src, "", c)
 	if err != nil {
@@ -273,7 +294,7 @@ func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
 	}
 	s.settle(func() {
 		s.mu.src = src
-		s.mu.settled = settled{plan: p.String(), normalize: normalize,
+		s.mu.settled = settled{plan: p.String(), normalize: normalize, prepares: l.Prepares(),
 			shape: loader.Config{Workers: p.Samplers, PassWorkers: s.opt.Threads,
 				Ready: p.Ready, Later: true}}
 	})

@@ -157,7 +157,11 @@ func (p *packer) write(ctx context.Context, b *sample.Batch, s *shelf, a *arena,
 	})
 	if p.features != nil {
 		begun, rows := time.Now(), mem.View[float32](s.in(a.Bytes(), arrayRows))
-		err = p.features.Gather(ctx, p.nodes, rows[:len(p.nodes)*p.features.Dim()])
+		if rows = rows[:len(p.nodes)*p.features.Dim()]; b.X != nil {
+			copyTurned(rows, b)
+		} else {
+			err = p.features.Gather(ctx, p.nodes, rows)
+		}
 		since(&took.gather, begun)
 	}
 	lists.Wait()
@@ -176,6 +180,15 @@ func (p *packer) turn(d *sample.Dense) {
 			p.numbers[first:end][i] = uint32(len(p.nodes) + i)
 		}
 		p.nodes = append(p.nodes, d.NodeIDs[first:end]...)
+	}
+}
+
+// copyTurned copies the rows of a batch, the seeds' first.
+func copyTurned(to []float32, b *sample.Batch) {
+	d := &b.Dense
+	for k := d.Layers(); k >= 0; k-- {
+		first, end := int(d.NodeIDOffsets[k])*b.Dim, int(d.NodeIDOffsets[k+1])*b.Dim
+		to = to[copy(to, b.X[first:end]):]
 	}
 }
 

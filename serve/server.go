@@ -93,6 +93,7 @@ type settled struct {
 	plan      string        // the plan of the memory, as text for people
 	shape     loader.Config // the settings of a loader that the plan gives
 	normalize string        // how features are scaled: none, row or zscore
+	prepares  bool          // batches are superbatches, in memory that no other loader has
 }
 
 // New returns a server. The caller closes the store and the device after Serve.
@@ -295,7 +296,8 @@ func (s *Server) lookups(ctx context.Context) (*gdb.DB, error) {
 // room returns the budget that counts a request of a kind while it arrives: seeds are counted with
 // the loaders, and everything else with the lookups.
 func (s *Server) room(kind protocol.Kind) *mem.Budget {
-	if kind == protocol.KindOpen || kind == protocol.KindSample {
+	switch kind {
+	case protocol.KindOpen, protocol.KindSample, protocol.KindStart:
 		return s.budget
 	}
 	return s.lookup

@@ -247,7 +247,7 @@ func (t *session) open(ctx context.Context, f *protocol.Frame) (err error) {
 	t.rank, t.places, t.pool = o.Rank, o.Places, t.feed.stock.Pool()
 	t.feed.come(o.Rank)
 	s := t.server.planned()
-	return t.send(protocol.KindOpened, protocol.Opened{Seeds: t.feed.seeds,
+	return t.send(protocol.KindOpened, protocol.Opened{Seeds: uint64(len(t.feed.seeds)),
 		Batches: t.feed.batches, Plan: s.plan, Normalize: s.normalize}, nil)
 }
 
@@ -266,10 +266,18 @@ func (t *session) start(ctx context.Context, f *protocol.Frame) error {
 	if err := t.goOn(m.Done); err != nil {
 		return err
 	}
+	at := outset{epoch: m.Epoch, first: m.First}
+	if len(f.Data) > 0 {
+		var err error
+		if at.given, err = t.server.nodesOf(f); err != nil {
+			return err
+		}
+	}
 	var err error
-	if t.seat, err = t.feed.join(ctx, t.rank, t.pool, m.Epoch, m.First); err != nil {
+	if t.seat, err = t.feed.join(ctx, t.rank, t.pool, at); err != nil {
 		return err
 	}
+	t.feed.keep(t.seat.round, f.KeepData())
 	return t.send(protocol.KindDone, nil, nil)
 }
 
@@ -330,6 +338,10 @@ func (t *session) sample(ctx context.Context, f *protocol.Frame) error {
 	seeds, err := t.server.nodesOf(f)
 	if err != nil {
 		return err
+	}
+	if t.feed.loader.Prepares() {
+		return usage(errors.New("serve: a loader with the cache belady knows all seeds of an " +
+			"epoch before it begins: give them with its start"))
 	}
 	if t.around == nil {
 		if t.around, err = newAround(t.feed, t.pool, t.places); err != nil {

@@ -127,7 +127,7 @@ func (e *evaluator) eachSampled(ctx context.Context, set *roaring.Bitmap,
 	if err != nil {
 		return err
 	}
-	pipe, err := loader.Open(ctx, e.in.Source, e.batches, order)
+	pipe, err := loader.Open(ctx, e.in.Source, e.batches, order, 0)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 """One training script with PyG's loader or gdb's, in memory or past it: seconds an epoch of each.
 
     python bench/peers/pyg_script.py ARRAYS --loader pyg|gdb [--workers N] [--batches N] [--no-train]
-        [--mapped LIMIT [--store STORE]]
+        [--mapped LIMIT [--store STORE [--cache belady]] [--disk READS,BYTES]]
 
 ARRAYS is a directory as `gdb bench gen rmat --dim 128` writes it. The script is the same but for the
 line that imports NeighborLoader. PyG samples with pyg-lib, else with torch-sparse; --sampler FILE
@@ -12,7 +12,8 @@ installed whole. --no-train receives batches only.
 gdb those of --store STORE, which `gdb ingest` made of the same arrays. Both run in a memory cgroup of
 LIMIT bytes, which takes root, and begin with nothing of either file in the page cache. PyG has its
 lists of edges in memory beside the limit: it enters the cgroup once they are made. gdb has its own
-within it, and is given --gdb-memory.
+within it, and is given --gdb-memory. --disk READS,BYTES bounds what they read from the disk a second,
+as a network volume does: 2000,500e6.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 from torch_geometric.nn import SAGEConv
 
-from cgroup import Group
+from cgroup import Group, SlowDisk
 
 
 class SAGE(torch.nn.Module):
@@ -110,6 +111,8 @@ def main() -> None:
     parser.add_argument("--sampler", help="a library with torch_sparse::neighbor_sample")
     parser.add_argument("--mapped", type=int, metavar="LIMIT", help="bytes of the memory cgroup")
     parser.add_argument("--store", type=Path, help="what gdb reads with --mapped")
+    parser.add_argument("--cache", help="the policy of gdb's loader: belady prepares epochs")
+    parser.add_argument("--disk", metavar="READS,BYTES", help="most of both a second")
     parser.add_argument("--gdb-memory", help="what gdb may take, such as 512MiB")
     args = parser.parse_args()
     if (args.store is not None) != (args.mapped is not None and args.loader == "gdb"):
@@ -120,11 +123,16 @@ def main() -> None:
     source: Any = data
     options: dict[str, Any] = {"num_workers": args.workers}
     group = Group(args.mapped) if args.mapped else None
+    slow = None
+    if args.disk:
+        reads, bandwidth = map(float, args.disk.split(","))
+        slow = SlowDisk(args.store or args.arrays, int(reads), int(bandwidth))
     if args.store:
         forget(args.store)
-        source, options = str(args.store), {"memory": args.gdb_memory}
+        source, options = str(args.store), {"memory": args.gdb_memory, "cache": args.cache}
         del data
         group.join()
+        slow and slow.join()
     begun = time.perf_counter()
     torch.manual_seed(1)
     loader = loader_of(args)(source, args.fanout, nodes, batch_size=args.batch, shuffle=True,
@@ -132,6 +140,7 @@ def main() -> None:
     made = time.perf_counter() - begun
     if group and not args.store:
         group.join()
+        slow and slow.join()
     model = SAGE(width, classes)
     optimizer = torch.optim.Adam(model.parameters())
     for epoch in range(args.epochs):

@@ -216,7 +216,8 @@ func (a *app) ingestOptions(opt *ingest.Options, args []string, more *ingestWord
 	for _, s := range more.splits {
 		name, file, ok := strings.Cut(s, "=")
 		if !ok || name == "" || file == "" {
-			return cli.Usage(fmt.Errorf("ingest: --split %q: want NAME=FILE", s))
+			return cli.Usage(fmt.Errorf("ingest: --split %q: want NAME=FILE; %s split draws them "+
+				"at random, once the store is made", s, message.Program))
 		}
 		if before := opt.Splits[name]; before != "" && before != file {
 			return cli.Usage(fmt.Errorf("ingest: --split %s=%s and --split %s: put the ids of one "+

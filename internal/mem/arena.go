@@ -172,3 +172,16 @@ func Resize[T any](s []T, n int) []T {
 	}
 	return s[:n]
 }
+
+// Recast returns the memory of x, with its capacity, as values of another type, without copying.
+// Both types hold numbers of 4 bytes and nothing else, such as a struct of two uint32.
+func Recast[T, F any](x []F) []T {
+	var from F
+	var to T
+	if cap(x) == 0 {
+		return nil
+	}
+	size, wide := int(unsafe.Sizeof(from)), int(unsafe.Sizeof(to))
+	all := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(x))), cap(x)*size/wide)
+	return all[:len(x)*size/wide]
+}

@@ -59,18 +59,21 @@ class Asked:
 
 
 class Around:
-    """Draws batches around seeds with a fanout, by the server of a store. It is for one thread, and
-    has connections of its own in each process."""
+    """Draws batches around seeds with a fanout, by the server of a store: one by one, or with
+    ``prepares`` those of an epoch, whose seeds the server knows before it begins. It is for one
+    thread, and has connections of its own in each process."""
 
     def __init__(self, store: Opened, fanout: Sequence[int], batch_size: int, seeds: np.ndarray, *,
                  memory: int | str | None = None, numbers: EdgeNumbers | None = None,
-                 normalize: str = "none") -> None:
+                 normalize: str = "none", cache: str = "auto") -> None:
         self.store, self.num_nodes, self._numbers = store, store.num_nodes, numbers
+        self.prepares = cache == "belady"
         self._seeds = np.unique(seeds).astype(np.uint32)
+        self.batch_size = max(1, min(batch_size, len(self._seeds)))
         self._body = {"split": "given", "fanout": [int(k) for k in fanout],
-                      "batch": max(1, min(batch_size, len(self._seeds))), "seed": 1,
-                      "memory": parse_size(memory), "cache": "auto", "normalize": normalize,
-                      "rank": 0, "world": AHEAD + 2, "own": "around",
+                      "batch": self.batch_size, "seed": 1,
+                      "memory": parse_size(memory), "cache": cache, "normalize": normalize,
+                      "rank": 0, "world": 1 if self.prepares else AHEAD + 2, "own": "around",
                       "places": numbers is not None}
         self._free: list[Connection] = []
         _fork.follow(self)
@@ -104,31 +107,77 @@ class Around:
 
     def ask(self, seeds: np.ndarray, epoch: int) -> Asked:
         """Asks for the batch around seeds; epoch decides the draws."""
+        if self.prepares:
+            raise ValueError("one batch is asked for: with cache=\"belady\" whole epochs are "
+                             "prepared; iterate over the loader")
         distinct, first, inverse = np.unique(seeds, return_index=True, return_inverse=True)
         places = None
         if len(distinct) < len(seeds):
             places = inverse.reshape(-1)
         else:
             distinct = seeds  # in their order
-        if len(distinct) and not 0 <= int(distinct.min()) <= int(distinct.max()) < self.num_nodes:
-            raise IndexError(f"seeds are from {distinct.min()} to {distinct.max()}: there are "
-                             f"nodes 0 to {self.num_nodes - 1}")
+        self._check(distinct)
         connection = self._free.pop() if self._free else self._connect()
         connection.send(_wire.SAMPLE, {"epoch": epoch, "index": 0,
                                        "done": connection.take_done()},
                         np.ascontiguousarray(distinct, np.uint32))
         return Asked(connection, places)
 
+    def _check(self, seeds: np.ndarray) -> None:
+        if len(seeds) and not 0 <= int(seeds.min()) <= int(seeds.max()) < self.num_nodes:
+            raise IndexError(f"seeds are from {seeds.min()} to {seeds.max()}: there are "
+                             f"nodes 0 to {self.num_nodes - 1}")
+
+    def begin(self, seeds: Sequence[np.ndarray], epoch: int) -> Asked:
+        """Begins an epoch of the seeds of each batch; epoch decides the draws. ``following``
+        gives one batch after the other."""
+        for i, part in enumerate(seeds):
+            last = i == len(seeds) - 1
+            if len(part) > self.batch_size or not (last or len(part) == self.batch_size):
+                raise ValueError(f"batch {i} has {len(part)} seeds: with cache=\"belady\" all but "
+                                 f"the last have batch_size, which is {self.batch_size}")
+            if len(np.unique(part)) < len(part):
+                raise ValueError(f"batch {i} has a seed twice: with cache=\"belady\" each is there "
+                                 "once; the sampler must not draw with replacement")
+            self._check(part)
+        connection = self._free.pop() if self._free else self._connect()
+        try:
+            connection.ask(_wire.START, {"epoch": epoch, "first": 0,
+                                         "done": connection.take_done()},
+                           np.concatenate(seeds).astype(np.uint32), answer=_wire.DONE)
+        except BaseException:
+            connection.close(bye=False)
+            raise
+        return Asked(connection, None)
+
+    def leave(self, asked: Asked) -> None:
+        """Ends an epoch, of which no more batches are wanted."""
+        connection = asked.connection
+        if not connection.closed:
+            connection.ask(_wire.LEAVE, {"done": connection.take_done()}, answer=_wire.DONE)
+            self._free.append(connection)
+
+    def following(self, asked: Asked) -> AroundBatch:
+        """The next batch of an epoch that was begun."""
+        connection = asked.connection
+        connection.send(_wire.NEXT, {"done": connection.take_done()})
+        batch = connection.batch(connection.answer(_wire.BATCH))
+        return self._numbered(batch.clone() if connection.lent > _LENT else batch)
+
     def receive(self, asked: Asked) -> AroundBatch:
         """Receives a batch that was asked for."""
-        batch = self._receive(asked)
+        made = self._numbered(self._receive(asked))
+        return made if asked.places is None else _repeated(made, asked.places)
+
+    def _numbered(self, batch: Batch) -> AroundBatch:
+        """A batch with the numbers of its edges."""
         made = AroundBatch(batch.n_id, batch.edge_index, None, batch.x, batch.y, batch.edge_type,
                            batch.edge_weight, batch.num_sampled_nodes, batch.num_sampled_edges)
         if self._numbers is not None and batch.edge_place is None:
             made.e_id = np.empty(0, np.int64)  # no edge was drawn
         elif self._numbers is not None:
             made.e_id = self._numbers.of(batch.n_id[batch.edge_index[1]], batch.edge_place)
-        return made if asked.places is None else _repeated(made, asked.places)
+        return made
 
     def drop(self, asked: Asked) -> None:
         """Receives a batch that is not wanted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
@@ -23,7 +23,7 @@ from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
 from torch_geometric.sampler.utils import to_hetero_csc
 
-from ._around import Around, Asked
+from ._around import Around, AroundBatch, Asked
 from ._neighbors import Drawing, Graph, Lists, Sample, sample_by_budget
 
 
@@ -209,9 +209,21 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
     def _ask(self, seed: torch.Tensor, _: Any = None) -> Pending:
         return Pending(self.around.ask(_numpy(seed), int(torch.randint(2**62, ()))))
 
+    def begin(self, inputs: Sequence[NodeSamplerInput]) -> Iterator[SamplerOutput]:
+        """What ``sample_from_nodes`` gives of each, where the server prepares them together."""
+        asked = self.around.begin([_numpy(i.node) for i in inputs], int(torch.randint(2**62, ())))
+        try:
+            for one in inputs:
+                pending = node_sample(one, lambda *_: Pending(asked))
+                yield self._output(self.around.following(asked), pending)
+        finally:
+            self.around.leave(asked)
+
     def receive(self, pending: Pending) -> SamplerOutput:
         """Receives a sample that was asked for; its field ``served`` is the batch of the server."""
-        batch = self.around.receive(pending.asked)
+        return self._output(self.around.receive(pending.asked), pending)
+
+    def _output(self, batch: AroundBatch, pending: Pending) -> SamplerOutput:
         row, col = torch.from_numpy(batch.edge_index)
         out = SamplerOutput(
             node=torch.from_numpy(batch.n_id), row=row, col=col,

@@ -69,6 +69,11 @@ def shared_socket(store: str) -> str | None:
     return str(folder() / f"job-{name}.sock")
 
 
+def own_socket() -> str:
+    """A socket that nothing else uses."""
+    return str(folder() / f"{os.getpid()}-{next(_numbers)}.sock")
+
+
 class Server:
     """A server of a store: one that this process has started, or one that is there already."""
 
@@ -80,7 +85,7 @@ class Server:
         self._reader: threading.Thread | None = None
         if path is None:
             sweep()
-            self.path = str(folder() / f"{os.getpid()}-{next(_numbers)}.sock")
+            self.path = own_socket()
             self._first = self._start(threads)
         else:
             self.path = path

@@ -26,10 +26,11 @@ from torch_geometric.sampler.base import NumNeighbors, SubgraphType
 from ._around import AHEAD, Around
 from ._put import put
 from ._samplers import HGTSampler, NeighborSampler, StoreSampler
+from ._server import own_socket
 from .store import Store
 
 #: Arguments of how a store is made and opened.
-_OF_STORE = ("root", "memory", "threads")
+_OF_STORE = ("root", "memory", "threads", "cache")
 #: Arguments of the processes that a DataLoader would start.
 _OF_WORKERS = ("num_workers", "persistent_workers", "prefetch_factor", "multiprocessing_context",
                "timeout", "worker_init_fn")
@@ -80,8 +81,11 @@ class _Ahead:
                           stacklevel=4)
         bidirectional = (SubgraphType(options.get("subgraph_type", "directional"))
                          == SubgraphType.bidirectional)
+        if options.get("cache") == "belady":  # it leaves no memory to other loaders
+            store = Store(store.path, socket=own_socket(), threads=options.get("threads"))
         around = Around(store, fanout, int(kwargs.get("batch_size") or 1), seeds,
-                        memory=options.get("memory"), numbers=numbers)
+                        memory=options.get("memory"), numbers=numbers,
+                        cache=options.get("cache") or "auto")
         self._server = StoreSampler(around, bidirectional)
         return self._server
 
@@ -105,7 +109,22 @@ class _Ahead:
     def _get_iterator(self) -> Iterator[Any]:
         if self._server is None:
             return super()._get_iterator()  # type: ignore[misc]
-        return self._batches(iter(self._index_sampler))  # type: ignore[attr-defined]
+        indices = iter(self._index_sampler)  # type: ignore[attr-defined]
+        if self._server.around.prepares:
+            return self._prepared(list(map(_indices, indices)))
+        return self._batches(indices)
+
+    def _prepared(self, indices: list[Any]) -> Iterator[Any]:
+        """The batches of an epoch, all of whose seeds the server knows beforehand."""
+        assert self._server is not None
+        pin = self.pin_memory and torch.cuda.is_available()  # type: ignore[attr-defined]
+        inputs = [self.input_data[index] for index in indices]  # type: ignore[attr-defined]
+        for out in self._server.begin(inputs) if inputs else ():
+            box = [self.filter_fn(out)]
+            del out  # this frame must not keep it
+            if pin:
+                box[0] = box[0].pin_memory()
+            yield box.pop()
 
     def _batches(self, indices: Iterator[Any]) -> Iterator[Any]:
         assert self._server is not None
@@ -114,7 +133,7 @@ class _Ahead:
         try:
             while True:
                 for index in indices:
-                    asked.append(self._ask(index if isinstance(index, list) else [index]))
+                    asked.append(self._ask(_indices(index)))
                     if len(asked) >= AHEAD:
                         break
                 if not asked:
@@ -131,6 +150,11 @@ class _Ahead:
         """Ends the connections to the server. Batches stay valid."""
         if self._server is not None:
             self._server.around.close()
+
+
+def _indices(index: Any) -> list[int]:
+    """The numbers of the inputs of a batch."""
+    return index if isinstance(index, list) else [index]
 
 
 def _fill(data: Any, batch: Any, out: Any) -> None:
@@ -154,7 +178,9 @@ class NeighborLoader(_Ahead, NodeLoader):  # type: ignore[misc]
 
     ``data`` may also be a :class:`gdbgraph.Store`, or its path. A Data is put to a store on first
     use: one that goes with this process, or in ``root``, where it stays. ``memory`` bounds the
-    server, such as "2GiB", and ``threads`` is on how many cores it works.
+    server, such as "2GiB", and ``threads`` is on how many cores it works. ``cache="belady"`` is for
+    features past memory: all batches of an epoch are drawn before the first one comes, so that each
+    row is read once for many of them; the loader has a server of its own, with ``memory`` for it.
     """
 
     def __init__(self, data: Any, num_neighbors: Any, input_nodes: Any = None,
@@ -166,14 +192,14 @@ class NeighborLoader(_Ahead, NodeLoader):  # type: ignore[misc]
                  filter_per_worker: bool | None = None, neighbor_sampler: Any = None,
                  directed: bool = True, *, root: str | os.PathLike[str] | None = None,
                  memory: int | str | None = None, threads: int | None = None,
-                 **kwargs: Any) -> None:
+                 cache: str | None = None, **kwargs: Any) -> None:
         if input_time is not None and time_attr is None:
             raise ValueError("input_time gives seeds a time, but time_attr does not say which "
                              "attribute has the times of edges or nodes: give both")
         options = {"replace": replace, "subgraph_type": subgraph_type, "disjoint": disjoint,
                    "temporal_strategy": temporal_strategy, "time_attr": time_attr,
                    "weight_attr": weight_attr, "is_sorted": is_sorted, "directed": directed,
-                   "root": root, "memory": memory, "threads": threads}
+                   "root": root, "memory": memory, "threads": threads, "cache": cache}
         self._given = data = _opened(data, threads)
         if neighbor_sampler is None and transform_sampler_output is None and served(
                 data, num_neighbors, options):
@@ -286,7 +312,7 @@ def _in_process(data: Any, fanout: Any, options: dict[str, Any],
                  (False, None, "directional", "uniform") and name != "directed"]
         raise ValueError(f"{', '.join(given) or 'num_neighbors'}: over a store neighbors are drawn "
                          "uniformly, a number of each hop; a Data in memory has all of PyG's ways")
-    unused = [name for name in _OF_STORE if options[name] is not None]
+    unused = [name for name in _OF_STORE if options.get(name) is not None]
     if unused:
         raise ValueError(f"{', '.join(unused)}: what is asked for is drawn in this process, from "
                          "the tensors of data, and no store is made: leave it out")

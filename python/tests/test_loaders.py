@@ -74,6 +74,67 @@ def test_batches_are_pygs(data) -> None:
     check(data, given([1, 0]), ids.flip(0)[[1, 0]])
 
 
+def short(data, **options):
+    """A loader that prepares epochs in a memory that does not hold all features."""
+    for mib in range(72, 200, 2):
+        try:
+            loader = NeighborLoader(data, [4, 3], cache="belady", memory=f"{mib}MiB", threads=1,
+                                    **options)
+        except gdbgraph.GdbError as error:
+            assert "memory" in str(error) and "raise --memory" in str(error)
+            continue
+        assert "cache belady" in loader._server.around.plan
+        return loader
+    raise AssertionError("no memory is enough")
+
+
+def test_prepared_epochs() -> None:
+    torch.manual_seed(3)
+    nodes = 3000
+    data = Data(x=torch.randn(nodes, 2048), edge_index=torch.randint(0, nodes, (2, 15000)),
+                edge_attr=torch.arange(15000), y=torch.arange(nodes), name="a")
+    ids = torch.arange(0, nodes, 50)
+    loader = short(data, input_nodes=ids, batch_size=16)
+    for _ in range(2):
+        batches = list(loader)
+        assert [b.batch_size for b in batches] == [16, 16, 16, 12]
+        for i, batch in enumerate(batches):
+            check(data, batch, ids[16 * i : 16 * i + 16])
+    for batch in loader:  # the rest is not wanted
+        check(data, batch, ids[:16])
+        break
+    drawn = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        drawn.append([b.e_id.tolist() for b in loader])
+    assert drawn[0] == drawn[1] != drawn[2]
+    with pytest.raises(ValueError, match="iterate over the loader"):
+        loader([1, 0])
+    loader.close()
+    loader = short(data, input_nodes=ids, batch_size=16, shuffle=True, drop_last=True)
+    orders = [torch.cat([b.input_id for b in loader]).tolist() for _ in range(2)]
+    assert orders[0] != orders[1] and len(set(orders[0])) == len(orders[0]) == 48
+
+
+def test_epochs_that_cannot_be_prepared(data) -> None:
+    def epoch(batches):
+        loader = NeighborLoader(data, [4], torch.arange(20), batch_size=1, cache="belady",
+                                batch_sampler=batches)
+        return list(loader)
+
+    with pytest.raises(ValueError, match="batch 0 has 2 seeds.*batch_size, which is 1"):
+        epoch([[1, 2], [3]])
+    with pytest.raises(ValueError, match="has a seed twice"):
+        list(NeighborLoader(data, [4], torch.tensor([0, 0, 1, 2]), batch_size=3, cache="belady",
+                            sampler=[0, 1, 2]))
+    store = _put.put(data, None, None).store
+    one = NeighborLoader(store, [4], torch.arange(20), batch_size=5, cache="belady")
+    other = NeighborLoader(store, [4], torch.arange(20), batch_size=5)  # has its server
+    assert len(list(one)) == len(list(other)) == 4 and one._server.around.prepares
+    with pytest.raises(ValueError, match="cache"):
+        NeighborLoader(data, [4], torch.arange(20), cache="belady", replace=True)
+
+
 def test_draws_follow_the_seed_of_torch(data) -> None:
     drawn = []
     for seed in (1, 1, 2):

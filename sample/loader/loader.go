@@ -42,6 +42,8 @@ type Config struct {
 	Features func(b *sample.Batch) rowcache.Features
 	// Later leaves Batch.X nil: whoever takes a batch gathers its features.
 	Later bool
+	// Places has batches keep where their edges stand in the lists: see sample.Extras.
+	Places bool
 	// Prepare is a field of sample.PipelineConfig. Superbatches are not prepared.
 	Prepare func(b *sample.Batch) error
 	// Superbatch, if it is not nil, makes batches as superbatches. Fields that the source or the
@@ -67,26 +69,46 @@ func (c *Config) order(epoch uint64) (*sample.Order, error) {
 	return o, err
 }
 
-// Open starts the batches of one order, as a pipeline or a superbatch. Closing them frees all that
-// they take.
-func Open(ctx context.Context, src *Source, c Config, order *sample.Order) (sample.Batches,
-	error) {
+// Open starts the batches of one order from batch first on, as a pipeline or a superbatch. Closing
+// them frees all that they take.
+func Open(ctx context.Context, src *Source, c Config, order *sample.Order,
+	first uint64) (sample.Batches, error) {
 	if c.Superbatch == nil {
-		return src.Pipeline(ctx, &c, order, 0, nil)
+		return src.Pipeline(ctx, &c, order, first, nil)
 	}
 	c.Same = order
 	l := New(src, c)
-	e, err := l.Epoch(ctx, 0, 0)
+	e, err := l.Epoch(ctx, 0, first)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return &lastEpoch{Batches: e.Batches, loader: l}, nil
+	return &lastEpoch{Batches: e.Batches, loader: l, epoch: order.Epoch()}, nil
 }
 
-// lastEpoch closes the loader of its batches too.
+// Order starts the batches of an order from batch first on, in the place of an epoch of the
+// loader's own seeds. They are drawn as those of its epoch. Closing them frees all that they take.
+func (l *Loader) Order(ctx context.Context, order *sample.Order, first uint64) (sample.Batches,
+	error) {
+	return Open(ctx, l.src, l.cfg, order, first)
+}
+
+// Prepares reports whether batches are superbatches, which are prepared many at a time.
+func (l *Loader) Prepares() bool { return l.cfg.Superbatch != nil }
+
+// lastEpoch closes the loader of its batches too, and has them be of the epoch of their order.
 type lastEpoch struct {
 	sample.Batches
 	loader *Loader
+	epoch  uint64
+}
+
+// Next returns the next batch.
+func (e *lastEpoch) Next(ctx context.Context) (*sample.Batch, error) {
+	b, err := e.Batches.Next(ctx)
+	if err == nil {
+		b.Epoch = e.epoch
+	}
+	return b, err
 }
 
 // Close frees the memory of batches and removes their files.
@@ -158,7 +180,7 @@ func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Ba
 	c, s := &l.cfg, l.src
 	drawer := func(fanout []int) func(workers int) (sample.Drawer, error) {
 		return func(workers int) (sample.Drawer, error) {
-			return s.samplers(c.Buffer, fanout, c.Seed, workers)
+			return s.samplers(c.Buffer, c, fanout, workers)
 		}
 	}
 	p := partbuffer.Pipelines{PipelineConfig: sample.PipelineConfig{

@@ -17,13 +17,15 @@ import (
 func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.Drawer, error) {
 	if c.Macro > 1 {
 		return bulk.NewMacro(bulk.MacroConfig{
-			Sampler: func() (*sample.Sampler, error) { return s.Sampler(c.Fanout, c.Seed) },
+			Sampler: func() (*sample.Sampler, error) {
+				return s.samplerOf(s.Topology, s.extras(c), c.Fanout, c.Seed)
+			},
 			Workers: c.PassWorkers, Order: c.order,
 			PerEpoch: per, Batches: uint64(c.Macro),
 			End: c.firstEpoch()*per + end, Budget: s.Budget}), nil
 	}
 	if c.Draws != nil {
-		host, err := s.samplers(s.Topology, c.Fanout, c.Seed, workers)
+		host, err := s.samplers(s.Topology, c, c.Fanout, workers)
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +35,7 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 	if err != nil {
 		return nil, err
 	}
-	samplers, err := s.samplers(s.Topology, c.Fanout, c.Seed, workers)
+	samplers, err := s.samplers(s.Topology, c, c.Fanout, workers)
 	if err != nil || bytes == 0 {
 		return samplers, err
 	}
@@ -44,7 +46,7 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 			return w, err
 		},
 		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
-			return s.samplerOf(t, s.Extras, c.Fanout, c.Seed)
+			return s.samplerOf(t, s.extras(c), c.Fanout, c.Seed)
 		},
 		Order: c.order, PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
 		FirstEpoch: c.firstEpoch(),
@@ -64,11 +66,18 @@ func (c *Config) firstEpoch() uint64 {
 }
 
 // samplers returns samplers of a topology, one for each worker.
-func (s *Source) samplers(t topology.Reader, fanout []int, seed uint64,
+func (s *Source) samplers(t topology.Reader, c *Config, fanout []int,
 	workers int) (*sample.Samplers, error) {
 	return sample.NewSamplers(workers, func() (*sample.Sampler, error) {
-		return s.samplerOf(t, s.Extras, fanout, seed)
+		return s.samplerOf(t, s.extras(c), fanout, c.Seed)
 	})
+}
+
+// extras returns what batches have besides nodes and neighbors.
+func (s *Source) extras(c *Config) sample.Extras {
+	x := s.Extras
+	x.Places = x.Places || c.Places
+	return x
 }
 
 // windows returns the bytes of windows for passes, and those that are held by them; both are 0 if

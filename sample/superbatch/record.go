@@ -91,13 +91,11 @@ func encodeEdges(e *codec.Enc, s *sample.Dense, degrees []uint32) []uint32 {
 }
 
 // extrasOf returns the arrays of sample.Extras: first the two with a value per node, then the two
-// with a value per neighbor.
-func extrasOf(s *sample.Dense) [4][]uint32 {
-	return [4][]uint32{s.Degrees, cast[uint32](s.WeightSums), cast[uint32](s.Weights), s.Types}
+// with a value per neighbor, then the places of neighbors, of two values each.
+func extrasOf(s *sample.Dense) [5][]uint32 {
+	return [5][]uint32{s.Degrees, mem.Recast[uint32](s.WeightSums),
+		mem.Recast[uint32](s.Weights), s.Types, mem.Recast[uint32](s.Places)}
 }
-
-// cast returns x, with its capacity, as numbers of another type of 4 bytes. Both share memory.
-func cast[T, F mem.Scalar](x []F) []T { return mem.View[T](mem.BytesOf(x[:cap(x)]))[:len(x)] }
 
 // decodeExtras decodes the extras that a batch has, and empties the others.
 func decodeExtras(d *codec.Dec, s *sample.Dense) (err error) {
@@ -107,7 +105,10 @@ func decodeExtras(d *codec.Dec, s *sample.Dense) (err error) {
 			continue
 		}
 		want := len(s.NodeIDs)
-		if i >= 2 {
+		switch {
+		case i == 4:
+			want = 2 * len(s.ReprMap)
+		case i >= 2:
 			want = len(s.ReprMap)
 		}
 		if all[i], err = takeArray(d, all[i], want); err != nil {
@@ -120,8 +121,9 @@ func decodeExtras(d *codec.Dec, s *sample.Dense) (err error) {
 	if flags>>len(all) != 0 {
 		return fmt.Errorf("a batch with %x beside its edges", flags)
 	}
-	s.Degrees, s.WeightSums = all[0], cast[float32](all[1])
-	s.Weights, s.Types = cast[float32](all[2]), all[3]
+	s.Degrees, s.WeightSums = all[0], mem.Recast[float32](all[1])
+	s.Weights, s.Types = mem.Recast[float32](all[2]), all[3]
+	s.Places = mem.Recast[sample.Place](all[4])
 	return d.Err()
 }
 

@@ -32,13 +32,17 @@ func withExtras(bits int) *sample.Batch {
 	if bits&8 != 0 {
 		d.Types = []uint32{3, 0, 65535, 1}
 	}
+	if bits&16 != 0 {
+		d.Places = []sample.Place{{At: 1, Length: 7}, {Length: 1}, {At: 1 << 31, Length: 1<<32 - 1},
+			{At: 2, Length: 3}}
+	}
 	return b
 }
 
 // TestExtraRecords: what batches have on request is as it was, also in memory that had other kinds.
 func TestExtraRecords(t *testing.T) {
 	got := smallBatch()
-	for bits := range 16 {
+	for bits := range 32 {
 		want, edges := withExtras(bits), codec.Enc{}
 		encodeEdges(&edges, &want.Dense, nil)
 		if err := decodeEdges(edges.B, &got.Dense); err != nil {
@@ -47,7 +51,7 @@ func TestExtraRecords(t *testing.T) {
 		if sample.BatchHash(got) != sample.BatchHash(want) {
 			t.Errorf("kinds %b: %+v, want %+v", bits, got.Dense, want.Dense)
 		}
-		want.Dense.Types, want.Dense.Degrees = want.Dense.Types[:bits>>3], nil
+		want.Dense.Types, want.Dense.Degrees = want.Dense.Types[:bits>>3&1], nil
 		edges.B = edges.B[:0]
 		encodeEdges(&edges, &want.Dense, nil)
 		if err := decodeEdges(edges.B, &smallBatch().Dense); err == nil && bits&8 != 0 {
@@ -94,7 +98,7 @@ func FuzzRecords(f *testing.F) {
 	encodeNodes(&nodes, b)
 	encodeEdges(&edges, &b.Dense, nil)
 	all := codec.Enc{}
-	encodeEdges(&all, &withExtras(15).Dense, nil)
+	encodeEdges(&all, &withExtras(31).Dense, nil)
 	for _, s := range [][]byte{nodes.B, edges.B, all.B, nil} {
 		f.Add(s)
 	}

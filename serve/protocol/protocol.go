@@ -106,7 +106,8 @@ type Open struct {
 	// Memory bounds the memory of the server's process, in bytes. The first loader sets it; 0 takes
 	// the default, or what the first loader has set.
 	Memory int64 `json:"memory"`
-	// Cache is the name of a cache policy, or auto.
+	// Cache is the name of a cache policy, or auto. With belady all batches of an epoch are drawn
+	// before the first one comes, and the loader is the only one of its server.
 	Cache string `json:"cache"`
 	// Normalize says how features are scaled: none (or empty), row, zscore, or auto, which decides
 	// as gdb train does. The first loader sets it; in a later one, auto takes what was set.
@@ -133,6 +134,8 @@ type Opened struct {
 }
 
 // Start asks for the batches of an epoch, beginning with batch First of those that the client gets.
+// With nodes in the data of the frame, u4, these are the seeds of the epoch in their order, of
+// which each batch has as many as the loader says. They are for loaders of one client.
 type Start struct {
 	Epoch uint64   `json:"epoch"`
 	First uint64   `json:"first"`

@@ -116,9 +116,8 @@ func (f *Facts) pipeline(ready int, scratch int64) (arenas, heap int64) {
 	}
 	b := f.largest()
 	heap = int64(all)*b.ListBytes() + int64(c.Workers)*scratch + rowcache.LookupBytes(f.batchRows())
-	each := 4*f.batchFloats() + f.LentNodeBytes*b.Nodes + f.LentEntryBytes*b.Edges
 	more := int64(max(1, f.Devices) - 1) // each has rows on their way to itself, and a batch
-	arenas = int64(rows)*mem.ArenaBytes(each) +
+	arenas = int64(rows)*mem.ArenaBytes(f.arenaBytes()) +
 		(int64(rows)+rowsFlying*more)*mem.ArenaBytes(f.Device.RowBytes*b.Nodes)
 	if f.PieceDim > 0 { // the list of a batch's pieces
 		heap += 4 * f.BatchPieces
@@ -128,6 +127,21 @@ func (f *Facts) pipeline(ready int, scratch int64) (arenas, heap int64) {
 	}
 	return arenas + (int64(all)+more)*f.PreparedBytes + f.drawHost(),
 		mem.HeapCost(heap * sample.GrowthSixteenths / 16)
+}
+
+// arenaBytes returns the bytes of the features of the largest batch and, if it is lent, of its
+// lists.
+func (f *Facts) arenaBytes() int64 {
+	return 4*f.batchFloats() + f.LentNodeBytes*f.BatchNodes + f.LentEntryBytes*f.BatchEdges
+}
+
+// lent returns the memory of the batches that a caller holds, and of the one that is copied for it,
+// where it gets copies of batches.
+func (f *Facts) lent() int64 {
+	if f.Lent == 0 {
+		return 0
+	}
+	return int64(f.Lent+1) * mem.ArenaBytes(f.arenaBytes())
 }
 
 // evaluating returns what evaluation takes beyond the memory of the step and of batches, which it

@@ -51,8 +51,8 @@ type Settings struct {
 	Superbatch      int   // batches at most; 0 is as many as there is room for
 	OneByOne        bool  // batches are drawn by themselves, and in no superbatches
 	// Lent is how many batches a caller may hold at a time, each with its features in memory of its
-	// own; 0 where a batch is given back before the next is asked for. Superbatches and rows that
-	// are read ahead need Lent to be 0.
+	// own; 0 where a batch is given back before the next is asked for. Of superbatches it gets
+	// copies. Rows that are read ahead need Lent to be 0.
 	Lent int
 }
 

@@ -32,6 +32,9 @@ type Plan struct {
 	Features int64     `json:"feature_cache_bytes"` // all rows, or the cache
 	Cache    string    `json:"cache"`               // all, static, sieve, belady or none
 
+	// Lent is the memory of copies of batches, which a caller of superbatches holds.
+	Lent int64 `json:"lent_bytes,omitempty"`
+
 	// Vectors is the memory of vectors that are learned for each node: the current ones, the
 	// best ones, and the optimizer's state. VectorsDisk is the disk space that checkpoints
 	// take for them.

@@ -96,8 +96,9 @@ func (f *Facts) topologies() (all []way) {
 }
 
 // autoCaches returns the policies to choose from. A superbatch plans all rows of its batches, so
-// where a device keeps some rows the other policies read less; and superbatches cannot serve
-// batches that are lent, or as of times.
+// where a device keeps some rows the other policies read less; superbatches cannot serve batches as
+// of times; and where batches are lent their caller says that it wants them, since they leave no
+// memory to a second loader.
 func (f *Facts) autoCaches(onDevice int64) []string {
 	if onDevice == 0 && f.Lent == 0 && !f.OneByOne {
 		return AutoCaches
@@ -208,7 +209,7 @@ func (f *Facts) takeSuperbatch(w way) (t outcome, err error) {
 	l := f.lists(w, pagedCacheLeast)
 	d := f.demand(w, f.scratch(l.form))
 	p := f.begin()
-	p.Cache, p.Step = setting.CacheBelady, f.StepCopied
+	p.Cache, p.Step, p.Lent = setting.CacheBelady, f.StepCopied, f.lent()
 	if w.inPlace {
 		p.Step = f.StepInPlace
 	}

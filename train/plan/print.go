@@ -35,6 +35,9 @@ func (p *Plan) Pools() []mem.Pool {
 		part("features", p.cacheName(), p.Features),
 		part("batches", p.batchKind()+p.workers(), p.Batches),
 		part("step", "", p.Step), part("evaluation", "besides the step's", p.Eval))
+	if p.Lent > 0 {
+		parts = append(parts, part("lent", "batches of clients", p.Lent))
+	}
 	pools := []mem.Pool{{Device: Host, Bytes: p.Memory, Parts: parts}}
 	if p.OnDevice != nil {
 		pools = append(pools, p.OnDevice.pool())

@@ -11,8 +11,8 @@ import (
 
 // Open opens a loader of batches for callers that train no model themselves. The seeds are
 // cfg.Seeds or, if there are none, the nodes of the training split. It loads the seeds, plans the
-// memory, and opens what the plan says. Where batches are lent the caller gathers their features.
-// The caller closes the loader, then the source.
+// memory, and opens what the plan says. Where batches are lent the caller gathers their features,
+// and of superbatches copies them. The caller closes the loader, then the source.
 func Open(ctx context.Context, src *loader.Source, split string,
 	cfg Config) (l *loader.Loader, p *plan.Plan, err error) {
 	if err := CheckLeast(src, cfg.Memory, 0); err != nil {
@@ -48,7 +48,7 @@ func Open(ctx context.Context, src *loader.Source, split string,
 	c := loader.Config{Seeds: cfg.Seeds, Batch: cfg.Batch, Fanout: cfg.Fanout, Seed: cfg.Seed,
 		Workers: best.Samplers, PassWorkers: cfg.Threads,
 		Ready: best.Ready, InTurn: best.InTurn, RowBytes: best.RowBytes(),
-		Later: cfg.Lent > 0}
+		Later: cfg.Lent > 0 && best.Superbatch == nil, Places: cfg.Places}
 	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
 		Threads: plan.CopyThreads(cfg.Threads), Staged: best.Staged(),
 		Lend: cfg.InPlaceResident}

@@ -31,6 +31,8 @@ type Config struct {
 	Seeds  []sample.NodeID
 	Fanout []int
 	Seed   uint64
+	// Places has batches that Open makes keep where their edges stand: see loader.Config.
+	Places bool
 	// Spare is memory beyond the plan that a feature cache uses until its budget wants it back.
 	// Caches that cannot give memory back do not get it.
 	Spare int64

@@ -106,7 +106,8 @@ func Read(f *File, spec input.Spec, dims []int) (*Reader, error) {
 
 func (t *File) read(spec input.Spec, dims []int, rows int) (*Reader, error) {
 	if spec.Width != len(t.columns) || spec.Names != nil && !slices.Equal(spec.Names, t.Names()) {
-		return nil, input.Wrong(t.name, "the files of a directory have the same columns",
+		return nil, input.Wrong(t.name, "the files of a directory have the same columns; tables "+
+			"of a database come in by --schema, which --schema-out writes",
 			"its columns are not those of the files before it")
 	}
 	r := &Reader{file: t, spec: spec, dims: dims, where: map[int]*cursor{}}

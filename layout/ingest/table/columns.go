@@ -95,7 +95,8 @@ func (s *Opener) openColumnar(file string, files []string) (t *Table, err error)
 		if i == 0 {
 			err = t.describe(f)
 		} else if !slices.Equal(f.Names(), t.Names) {
-			err = input.Wrong(part, "the files of a directory have the same columns",
+			err = input.Wrong(part, "the files of a directory have the same columns; tables "+
+				"of a database come in by --schema, which --schema-out writes",
 				"its columns are not those of %s", files[0])
 		}
 		t.Lines += uint64(f.Rows())
