@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"gdb/cmd/gdb/cli"
@@ -42,6 +43,9 @@ of nodes: new ids are new nodes, and known ones get the values of the columns
 that the file has. Rows of nodes, and deletions, write such a store anew, which
 takes longer than gdb compact.
 
+An append of files of more than 1 MiB that was killed, or stopped, goes on with
+--resume; without it the next one removes what it had made.
+
 --delete-edges and --delete-nodes delete what files name instead: edges by their
 ends and, if the file has them, type and time, all that are parallel too; nodes
 with all their edges. What a file names and the store lacks is counted.`,
@@ -73,6 +77,7 @@ with all their edges. What a file names and the store lacks is counted.`,
 	cmd.Flags().StringArrayVar(&del.nodes, "delete-nodes", nil,
 		"text file with an id a line: nodes to delete, with\nall their edges; repeatable as "+
 			"TYPE=FILE")
+	cmd.Flags().BoolVar(&opt.Resume, "resume", false, "go on with an append that was stopped")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cli.OnlyOnce(cmd.Flags())
 	return cmd
@@ -103,6 +108,9 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 	done, err := live.Append(ctx, a.FS, dir, *opt)
 	bar.Finish()
 	switch {
+	case errors.Is(err, live.ErrStopped) && ctx.Err() != nil:
+		return fmt.Errorf("append: stopped; go on with: %s --resume: %w",
+			a.commandLine(withoutFlag(os.Args[1:], "--resume")), ctx.Err())
 	case errors.Is(err, live.ErrUsage):
 		return cli.Usage(err)
 	case err != nil:
@@ -113,6 +121,10 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 		return nil
 	}
 	w := &cli.Lines{W: a.Out}
+	if done.Before {
+		w.Printf("%s: snapshot %d has the files already\n", dir, done.Snapshot)
+		return w.Err
+	}
 	w.Printf("%s: snapshot %d adds %s, %s\n", dir, done.Snapshot,
 		cli.NodesAndEdges(done.Nodes, done.Edges), mem.FormatSize(done.Bytes))
 	if done.Replaced > 0 {

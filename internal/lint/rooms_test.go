@@ -19,9 +19,9 @@ const packageLinesMax = 4000
 var largeRooms = map[string]int{
 	"bench":                5200, // a measurement a file, one report of all
 	"cmd/gdb":              5300, // the commands: one table of flags in, one call out
-	"layout/ingest":        5600, // one pipeline from a source, sorted, with known ids or not, to a store or a level of one
+	"layout/ingest":        5660, // one pipeline from a source, sorted, with known ids or not, to a store or a level, resumed
 	"layout/ingest/source": 6800, // what can be ingested: one contract, a file a format
-	"layout/live":          4730, // a commit, of nodes and edges, typed or not: one lock, one transaction
+	"layout/live":          4860, // a commit, of nodes and edges, typed or not, resumed: one lock, one transaction
 	"layout/topology":      5700, // lists of any nodes and levels: a contract, ways to hold and merge them
 	"sample/superbatch":    5800, // one life of a superbatch: sampled, planned, read and assembled
 	"train":                6700, // the loop of a run, what it reports, what it predicts, and why
@@ -120,6 +120,7 @@ var rooms = map[string][]string{
 		"layout/typedlevel",
 		"layout/typedchange",
 		"layout/typedtables",
+		"layout/unfinished",
 		"layout/live",
 		"layout/draft",
 	},

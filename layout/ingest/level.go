@@ -2,9 +2,13 @@ package ingest
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 
+	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/ingest/extsort"
 	"gdb/layout/ingest/source"
@@ -118,12 +122,77 @@ func (p *pipeline) enter(ctx context.Context, s *scanResult, out *idsResult) (er
 	if s.Mode != idRanked || out.Dense {
 		p.DropRuns(s.IDs)
 	}
+	if out.Level, err = p.keepLevel(); err != nil {
+		return err
+	}
 	if out.Kind == kv.IDsDense || out.Nodes == p.level.Below {
 		return nil
 	}
 	return p.writeDictionary(ctx, out, false, func(add func(external []byte) error) error {
 		return p.eachNew(ids, add)
 	})
+}
+
+// levelRun is where the nodes of a level are kept for a level that is resumed: a run of parts of
+// their numbers, and behind them of their set.
+type levelRun struct {
+	Run     extsort.Run
+	Below   uint64
+	Renamed bool // they have other numbers than in the sources
+}
+
+// levelPart is how many bytes are kept together.
+const levelPart = 16 << 10
+
+// keepLevel writes the nodes of the level.
+func (p *pipeline) keepLevel() (*levelRun, error) {
+	set, err := p.level.Set.ToBytes()
+	if err != nil {
+		return nil, fmt.Errorf("ingest: encode the nodes of a level: %w", err)
+	}
+	out := &levelRun{Below: p.level.Below, Renamed: p.level.Of != nil}
+	out.Run, err = p.WriteRun("level", func(w *extsort.RunWriter) error {
+		for key, all := range [][]byte{mem.BytesOf(p.level.Of), set} {
+			for part := range slices.Chunk(all, levelPart) {
+				if err := w.Add(extsort.Entry{Key: uint64(key), Text: part}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	p.KeepRuns([]extsort.Run{out.Run})
+	return out, err
+}
+
+// loadLevel reads what keepLevel wrote, in an ingest that is resumed.
+func (p *pipeline) loadLevel(ctx context.Context, of *idsResult) (*LevelNodes, error) {
+	l := &LevelNodes{Below: of.Level.Below, Set: roaring.New()}
+	if of.Level.Renamed {
+		l.Of = make([]uint32, 0, of.Nodes)
+	}
+	var set []byte
+	err := steps.EachEntry(ctx, p.Sorter("level", 0, p.Memory.Merge), []extsort.Run{of.Level.Run},
+		func(e extsort.Entry) error {
+			if e.Key == 1 {
+				set = append(set, e.Text...)
+				return nil
+			}
+			for i := 0; i+4 <= len(e.Text); i += 4 {
+				l.Of = append(l.Of, binary.NativeEndian.Uint32(e.Text[i:]))
+			}
+			return nil
+		})
+	if err == nil {
+		err = l.Set.UnmarshalBinary(set)
+	}
+	if err == nil && of.Level.Renamed && uint64(len(l.Of)) != of.Nodes {
+		err = fmt.Errorf("%d nodes, want %d: %w", len(l.Of), of.Nodes, extsort.ErrDamaged)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ingest: read the nodes of a level: %w", err)
+	}
+	return l, nil
 }
 
 // eachNew calls fn with the ids of the new nodes of a level.

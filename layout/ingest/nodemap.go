@@ -132,6 +132,7 @@ type idsResult struct {
 	Dict  []extsort.Run
 	Files []kv.FileMeta
 	Types []kv.NodeTypeMeta // that ids begin with
+	Level *levelRun         `json:",omitempty"` // of a level, its nodes
 }
 
 // hashSeeds is the number of seeds that are tried. A collision among four billion ids happens in
@@ -144,6 +145,9 @@ func (p *pipeline) number(ctx context.Context, r *results) (*nodeMap, error) {
 		ids, err := steps.Do(ctx, p.Work, "ids", func(ctx context.Context, out *idsResult) error {
 			return p.numberAs(ctx, r.scan, out)
 		})
+		if err == nil && p.into != nil && p.level == nil { // the step was done before
+			p.level, err = p.loadLevel(ctx, ids)
+		}
 		if err == nil {
 			r.ids = ids
 			if t, ok := p.src.(typePlacer); ok {

@@ -11,6 +11,8 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/rowfile"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // The values of options that have few: the first of each is the default.
@@ -190,10 +192,16 @@ func (o *Options) args() []string {
 	return args
 }
 
-// fingerprint describes what decides the bytes of the store: the options, but for those that only
-// say how to get there, and the state of the source files.
+// fingerprint describes what decides the bytes of the store.
 func (p *pipeline) fingerprint() (options string, sources []steps.SourceFile, err error) {
-	opt := p.opt
+	return Fingerprint(p.FS, p.info, p.opt, p.orderSum())
+}
+
+// Fingerprint describes what decides the bytes of what is made of a source, whose nodes are in an
+// order, "" for their own: the options, but for those that only say how to get there, and the state
+// of the source files.
+func Fingerprint(fs vfs.FS, from *source.Info, opt Options, order string) (options string,
+	sources []steps.SourceFile, err error) {
 	opt.Out = "" // the directory may be called otherwise, or moved
 	opt.Memory, opt.Threads, opt.Resume, opt.DryRun, opt.Version = 0, 0, false, false, ""
 	opt.Progress, opt.Notes, opt.Found = nil, nil, nil
@@ -201,12 +209,12 @@ func (p *pipeline) fingerprint() (options string, sources []steps.SourceFile, er
 		Options
 		Progress, Notes, Found struct{} // hide what JSON cannot hold
 		Order                  string   `json:",omitempty"` // of the nodes of a store
-	}{Options: opt, Order: p.orderSum()})
+	}{Options: opt, Order: order})
 	if err != nil {
 		return "", nil, fmt.Errorf("ingest: describe the options: %w", err)
 	}
-	for _, path := range p.info.Paths {
-		info, err := p.FS.Stat(path)
+	for _, path := range from.Paths {
+		info, err := fs.Stat(path)
 		if err != nil {
 			return "", nil, fmt.Errorf("ingest: %w", err)
 		}

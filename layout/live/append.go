@@ -22,6 +22,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/typedlevel"
+	"gdb/layout/unfinished"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/errors/oserror"
@@ -75,6 +76,7 @@ func add(ctx context.Context, fs vfs.FS, dir, what string, by *appending) (added
 type Added struct {
 	kv.LevelMeta
 	Replaced uint64 // nodes that were there, and got other features, labels, splits or columns
+	Before   bool   `json:",omitempty"` // the commit was whole when it was to go on
 	// Anew says that the store was written anew as its new base, which has the level's edges.
 	Anew bool
 	// Of AppendNew: the edges that the sources have of new nodes, and those between nodes of the
@@ -86,21 +88,25 @@ type Added struct {
 // says what was under way.
 func change(ctx context.Context, fs vfs.FS, dir, what string, opt ingest.Options,
 	do func(a *appending) error) (err error) {
-	w, err := begin(ctx, fs, dir)
+	w, err := beginAs(ctx, fs, dir, opt.Resume)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	a := &appending{work: w, opt: opt, meta: w.store.Meta(), keyed: map[int]bool{}}
 	defer func() {
-		if err != nil {
+		switch {
+		case err != nil && a.waits(ctx.Err() != nil, err):
+			err = fmt.Errorf("%w: %w", ErrStopped, err)
+		case err != nil && (a.recorded || !opt.Resume):
 			err = errors.Join(err, w.giveUp(context.WithoutCancel(ctx)))
 		}
 		err = errors.Join(err, w.close())
 	}()
-	if err = CheckStore(w.store.Dir(), w.store.Meta()); err == nil {
-		a := &appending{work: w, opt: opt, meta: w.store.Meta(), keyed: map[int]bool{}}
+	if err = errors.Join(CheckStore(w.store.Dir(), w.store.Meta()), a.checkKilled()); err == nil {
 		a.opt.Memory = cmp.Or(a.opt.Memory, mem.Available()/2)
 		a.budget = mem.NewBudget(max(1, a.opt.Memory-steps.ProcessBytes-steps.LeastBytes))
 		if err = do(a); err == nil {
+			a.opt.Resume = false
 			err = w.finish(ctx, &a.opt)
 		}
 	}
@@ -128,10 +134,17 @@ type work struct {
 	dev   blockdev.Device
 	lock  io.Closer
 	small *layout.Commit // that the work wrote, and store does not tell of yet; else nil
+	// killed is the record of a commit that was killed before this one; else nil.
+	killed *unfinished.Record
 }
 
 // begin locks a store and removes what killed commits and compactions left.
 func begin(ctx context.Context, fs vfs.FS, dir string) (w *work, err error) {
+	return beginAs(ctx, fs, dir, false)
+}
+
+// beginAs does what begin does, and leaves what a killed commit made if that is to go on.
+func beginAs(ctx context.Context, fs vfs.FS, dir string, resume bool) (w *work, err error) {
 	if _, err := fs.Stat(fs.PathJoin(dir, "catalog")); err != nil { // nothing is made in dir
 		_, err := layout.OpenLive(ctx, fs, dir)
 		return nil, cmp.Or(err, fmt.Errorf("%s: %w", dir, ErrBusy))
@@ -149,7 +162,14 @@ func begin(ctx context.Context, fs vfs.FS, dir string) (w *work, err error) {
 		return nil, err
 	}
 	if w.store, err = layout.OpenLive(ctx, fs, dir); err == nil {
+		w.killed, err = unfinished.Read(fs, w.path(recordPath))
+	}
+	switch {
+	case err != nil:
+	case !resume:
 		err = w.sweepKilled(ctx)
+	case w.killed != nil:
+		err = w.sweepUnneeded(ctx)
 	}
 	if err == nil {
 		w.dev, err = blockdev.Open(blockdev.Options{})
@@ -206,59 +226,6 @@ func (w *work) commit(ctx context.Context, change func(m *kv.Meta,
 	})
 }
 
-// CheckStore finds what stores cannot be appended to, so far: in dir there is one that m describes.
-func CheckStore(dir string, m *kv.Meta) error {
-	flag := func(name string) string {
-		for _, arg := range m.Source.Args {
-			if value, ok := strings.CutPrefix(arg, "--"+name); ok {
-				return strings.TrimPrefix(value, "=")
-			}
-		}
-		return ""
-	}
-	what := ""
-	switch {
-	case m.Typed() && (has(m, "dedup") || flag("merge") != ""):
-		what = "its nodes have types, and parallel edges were dropped"
-	case m.Typed() && len(m.EdgeSplits) > 0:
-		what = "its edges are in splits"
-	case m.Typed():
-		return nil
-	case len(m.NodeTypes) > 0:
-		what = "its ids have types"
-	case len(m.EdgeSplits) > 0:
-		what = "its edges are in splits"
-	case len(m.EdgeTables) > 0:
-		what = "its edges have columns"
-	case len(m.Partitions) > 1:
-		what = "its nodes are in order of partitions"
-	case len(m.Features) > 1 || len(m.Features) == 1 && m.Features[0].DType == "sparse":
-		what = "it has sparse features, or several"
-	case source.IsMade(flag("features")):
-		what = "its features were made of the graph"
-	case slices.Contains([]string{"zscore", "auto"}, flag("normalize")):
-		what = "its features were scaled by what all of them are"
-	case flag("merge") != "" || m.Weighted && drops(m) || m.Timestamped && drops(m):
-		what = "weights or times of parallel edges were merged"
-	case m.Labels != nil && m.Labels.Kind == "multi":
-		what = "its nodes have several labels"
-	case m.SplitColumn >= 0:
-		what = "it has several columns of splits"
-	default:
-		return nil
-	}
-	return input.Usage("%s: %s: such stores are not appended to so far; ingest all sources anew",
-		dir, what)
-}
-
-// has reports whether a store was ingested with a flag.
-func has(m *kv.Meta, flag string) bool { return slices.Contains(m.Source.Args, "--"+flag) }
-
-// drops reports whether a store has no parallel edges.
-func drops(m *kv.Meta) bool {
-	return !has(m, "keep-duplicates") && (m.Undirected || has(m, "dedup"))
-}
-
 // appending is a commit under way.
 type appending struct {
 	*work
@@ -266,7 +233,9 @@ type appending struct {
 	meta   *kv.Meta
 	budget *mem.Budget
 	lacks  *roaring.Bitmap // nodes of the sources without features
-	batch  *Batch          // the source, if it is in memory; else nil
+
+	recorded bool   // the commit has a record
+	batch    *Batch // the source, if it is in memory; else nil
 	// keyed are the relations that are columns of the tables of nodes of a typed store: edges of
 	// nodes with other values go, since the tables have theirs.
 	keyed   map[int]bool
@@ -313,7 +282,13 @@ func (a *appending) run(ctx context.Context) (done *Added, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if isLarge && a.isPlain(from.Info()) {
+	if isLarge || a.opt.Resume {
+		if done, err := a.claim(from.Info()); done != nil || err != nil {
+			return done, err
+		}
+	}
+	_, missing := a.fs.Stat(a.path("read"))
+	if isLarge && a.isPlain(from.Info()) && missing != nil { // else it was no level at once
 		done, err := a.atOnce(ctx, from)
 		if !errors.Is(err, ingest.ErrNoLevel) {
 			return done, err
@@ -487,7 +462,7 @@ func (w *work) write(ctx context.Context, add leveled, level *kv.LevelMeta, of *
 	meta := w.store.Meta()
 	opt := ingest.Options{Out: w.path("level"), Both: slices.Contains(meta.Directions, "out"),
 		BlockBytes: meta.BlockBytes, Threads: of.Threads, Version: of.Version,
-		Progress: of.Progress, Normalize: "none"}
+		Progress: of.Progress, Normalize: "none", Resume: of.Resume, UUID: of.UUID}
 	opt.Memory = of.Memory - used
 	opt.AllowNaN = len(add.Info().Features) > 0
 	if len(meta.Features) > 0 && opt.AllowNaN {

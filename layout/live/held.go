@@ -147,6 +147,11 @@ func (w *work) flush(ctx context.Context, opt *ingest.Options) error {
 	if len(w.store.HeldCommits()) == 0 {
 		return nil
 	}
+	of := *opt
+	of.Resume = false
+	if err := removeAll(w.fs, w.path("level")); err != nil { // of one that was killed
+		return err
+	}
 	var levels []kv.LevelMeta
 	for _, l := range w.store.Levels() {
 		if l.Held == nil {
@@ -157,7 +162,7 @@ func (w *work) flush(ctx context.Context, opt *ingest.Options) error {
 		if level.Gone {
 			level.Path += "-gone"
 		}
-		if err := w.write(ctx, w.listed(l), &level, opt, 0); err != nil {
+		if err := w.write(ctx, w.listed(l), &level, &of, 0); err != nil {
 			return err
 		}
 		levels = append(levels, level)

@@ -67,6 +67,9 @@ func (a *appending) runTyped(ctx context.Context) (done *Added, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
+	if done, err := a.claim(src.Info()); done != nil || err != nil {
+		return done, err
+	}
 	if len(a.opt.NodeTables) > 0 {
 		return a.appendNodes(ctx, src)
 	}
@@ -102,7 +105,7 @@ func (a *appending) runTyped(ctx context.Context) (done *Added, err error) {
 func (w *work) writeTyped(ctx context.Context, nodes *roaring.Bitmap, edges typedlevel.Edges,
 	level *kv.LevelMeta, of *ingest.Options) error {
 	dir := w.path("level")
-	m, err := w.ingestTyped(ctx, dir, nodes, edges, of, kv.UUID{})
+	m, err := w.ingestTyped(ctx, dir, nodes, edges, of, of.UUID)
 	if err != nil {
 		return err
 	}
@@ -139,7 +142,7 @@ func (w *work) ingestTyped(ctx context.Context, dir string, nodes *roaring.Bitma
 	defer func() { err = errors.Join(err, src.Close()) }()
 	opt := ingest.Options{Out: dir, Both: slices.Contains(meta.Directions, "out"),
 		BlockBytes: meta.BlockBytes, Threads: of.Threads, Version: of.Version,
-		Progress: of.Progress, Normalize: "none", UUID: id}
+		Progress: of.Progress, Normalize: "none", UUID: id, Resume: of.Resume}
 	opt.Memory = of.Memory - budget.Used()
 	return ingest.RunSource(ctx, w.fs, src, opt)
 }

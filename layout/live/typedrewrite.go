@@ -89,7 +89,8 @@ func (a *appending) appendNodes(ctx context.Context, src source.Source) (done *A
 // readTables ingests the tables of nodes as a store of their own.
 func (r *rewriting) readTables(ctx context.Context) (err error) {
 	opt := ingest.Options{Options: r.opt.Options, Out: r.path("read"), Normalize: "none",
-		Threads: r.opt.Threads, Version: r.opt.Version, Progress: r.opt.Progress}
+		Threads: r.opt.Threads, Version: r.opt.Version, Progress: r.opt.Progress,
+		Resume: r.opt.Resume}
 	opt.Relations, opt.NoEdges = nil, true
 	opt.SrcCol, opt.DstCol, opt.WeightCol, opt.TimeCol = "", "", "", ""
 	src, err := ingest.Open(ctx, r.fs, &opt)
@@ -198,7 +199,8 @@ func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source
 	defer func() { err = errors.Join(err, src.Close()) }()
 	opt := ingest.Options{Out: r.path("base"), Both: slices.Contains(r.meta.Directions, "out"),
 		BlockBytes: r.meta.BlockBytes, Threads: r.opt.Threads, Version: r.opt.Version,
-		Progress: r.opt.Progress, UUID: r.meta.UUID, Normalize: "none"}
+		Progress: r.opt.Progress, UUID: r.meta.UUID, Normalize: "none",
+		Resume: r.opt.Resume}
 	opt.Memory, opt.NoEdges = r.opt.Memory-r.opt.Memory/4, true
 	if len(r.meta.Features) > 0 {
 		opt.FeatureDType = r.meta.Features[0].DType
