@@ -38,17 +38,18 @@ const prefix, lockEnding = "draft-", ".lock"
 func New(ctx context.Context, fs vfs.FS, dir, run string) (d *Draft, err error) {
 	fs = files.Guard(fs, dir)
 	tmp := fs.PathJoin(dir, "tmp")
-	if err := fs.MkdirAll(tmp, 0o755); err != nil {
-		return nil, fmt.Errorf("draft: make %s: %w", tmp, err)
+	err = fs.MkdirAll(tmp, 0o755)
+	if err == nil {
+		err = removeDead(fs, tmp)
 	}
-	if err := removeDead(fs, tmp); err != nil {
-		return nil, fmt.Errorf("draft: remove what a killed process left: %w", err)
+	if err != nil {
+		return nil, cannotWrite(tmp, err)
 	}
 	var token [6]byte
 	_, _ = rand.Read(token[:]) // documented never to fail
 	d = &Draft{fs: fs, dir: fs.PathJoin(tmp, prefix+hex.EncodeToString(token[:]))}
 	if d.lock, err = files.Lock(fs, d.dir+lockEnding); err != nil {
-		return nil, fmt.Errorf("draft: %w", err)
+		return nil, cannotWrite(tmp, err)
 	}
 	keep, err := layout.KeepAll(fs, dir)
 	if err == nil {
@@ -58,6 +59,11 @@ func New(ctx context.Context, fs vfs.FS, dir, run string) (d *Draft, err error) 
 		return nil, errors.Join(fmt.Errorf("draft: copy %s: %w", dir, err), d.Close())
 	}
 	return d, nil
+}
+
+func cannotWrite(tmp string, err error) error {
+	return fmt.Errorf("draft: new nodes are put into a copy of the store in %s, which must be "+
+		"writable: %w", tmp, err)
 }
 
 // Dir returns the folder of the draft: a store.

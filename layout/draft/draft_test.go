@@ -1,8 +1,10 @@
 package draft
 
 import (
+	"errors"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -287,5 +289,19 @@ func TestAsIngested(t *testing.T) {
 	opt = source.Options{Fill: "3"}
 	if asIngested(m, &opt); opt.FeatureCols != "*" || opt.Fill != "3" {
 		t.Errorf("without names: %q, fill %q", opt.FeatureCols, opt.Fill)
+	}
+}
+
+// sealedFS makes no folder and no lock, as where a store cannot be written to.
+type sealedFS struct{ vfs.FS }
+
+func (f sealedFS) MkdirAll(string, os.FileMode) error { return os.ErrPermission }
+
+// TestUnwritable: where nothing can be written the error says that a draft has to be.
+func TestUnwritable(t *testing.T) {
+	fs := sealedFS{grown(t)}
+	_, err := New(t.Context(), fs, "s", "a")
+	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "must be writable") {
+		t.Errorf("%v", err)
 	}
 }
