@@ -96,7 +96,7 @@ func TestExplainModels(t *testing.T) {
 		})
 	}
 	t.Run("of relations", func(t *testing.T) {
-		for _, name := range []string{"rgcn", "hsage"} {
+		for _, name := range []string{"rgcn", "hsage", "hgt", "rgat"} {
 			g := planted(false)
 			g.EdgeTypes = []string{"a", "b", "c"}
 			for i := range g.Edges {

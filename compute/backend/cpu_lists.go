@@ -42,7 +42,9 @@ var cpuPulls = map[string]cpuKernel{
 		t.MeanGrad(c.pool, c.values(o.Out), c.values(dout), dout.Cols, o.Fresh)
 	},
 	"push-sum": pushSumCPU,
-	"spread":   pushSumCPU,
+	"spread": func(c *cpu, o *Operands) {
+		kernel.SpreadRows(c.pool, c.values(o.Out), c.values(o.In[0]), c.entries(o, o.Out.Cols))
+	},
 	"push-max": func(c *cpu, o *Operands) {
 		kernel.SegmentMaxGrad(c.pool, c.values(o.Out), c.values(o.In[0]), c.words(o.In[1]),
 			c.back(o), o.rowGrad(o.Out.Cols))

@@ -69,8 +69,21 @@ func TypeShares(p *Pool, out, x []float32, types []uint32, d int) {
 	})
 }
 
-// TypeRowsGrad is its gradient in the table: dtable[t] = the sum of the rows of dout whose type is
-// t. Entries are summed up in parts of a size that follows from their number, and these in order.
+// SpreadRows has for each row that lists name, each in one of them, the row of x of its list.
+func SpreadRows(p *Pool, out, x []float32, l Lists) {
+	lists := max(0, len(l.Off)-1)
+	p.Span(lists, rowsPart(l.Cols), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for _, row := range l.Idx[l.Off[i]:l.Off[i+1]] {
+				copy(rowOf(out, int(row), l.Cols), rowOf(x, i, l.Cols))
+			}
+		}
+	})
+}
+
+// TypeRowsGrad is the gradient of TypeRows in the table: dtable[t] = the sum of the rows of dout
+// whose type is t. Entries are summed up in parts of a size that follows from their number, and
+// these in order.
 func TypeRowsGrad(p *Pool, dtable, dout []float32, types []uint32, d int) {
 	clear(dtable)
 	if len(types) == 0 || len(dtable) == 0 {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 
 	"gdb/compute/backend"
 	"gdb/internal/mem"
@@ -33,10 +34,13 @@ type Pull struct {
 	// Weighted says that rows have weights. Scored says that these are computed from a column of
 	// rows, and Softmax that they are the softmax of scores.
 	Weighted, Scored, Softmax bool
+	// Segmented says that Segment computes weights and sums, by way of the segments of lists.
+	Segmented bool
 	// Heads and Cols are the heads and columns of the result.
 	Heads, Cols int
-	scores      *op   // nil for weights that are a property of entries
-	scale       Value // a property of entries, times which they are; 0 for none
+	scores      *op        // nil for weights that are a property of entries
+	scale       Value      // a property of entries, times which they are; 0 for none
+	by          *segmented // what Segment computes; nil unless Segmented
 }
 
 // Edges is what a layer reads of entries beside their rows, as far as it does: their weights, the
@@ -73,14 +77,14 @@ func MakeExactLayer(params *Params, layer Layer, cols int, half bool, words int)
 	return w
 }
 
-// narrowFirst returns the order that reads narrow rows.
+// narrowFirst returns the order that reads narrow rows. Segments read products of one value.
 func (p *Program) narrowFirst() (order []bool) {
 	for _, pl := range p.findPlaces() {
 		o := &p.ops[pl.product]
 		din, dout := p.of(o.in[1]).rows.n, p.of(o.in[1]).cols
 		narrow := dout < din
 		if p.ops[pl.pull].kind == opPullWeighted {
-			narrow = dout <= din
+			narrow = dout <= din || p.ops[pl.pull].list.of == toSegments
 		}
 		order = append(order, narrow)
 	}
@@ -96,7 +100,14 @@ func (w *ExactLayer) findPulls() {
 		}
 		pull := Pull{op: o, out: o.out, Reduce: o.kind.reduce, Heads: max(1, o.heads),
 			Cols: w.p.of(o.out).cols}
-		if len(o.in) > 1 {
+		switch {
+		case o.list.of == toSegments:
+			continue // of one that is Segmented
+		case o.list.of == toNodes:
+			w.findSegmented(&pull)
+			w.pulls = append(w.pulls, pull)
+			continue
+		case len(o.in) > 1:
 			w.weighted(&pull)
 		}
 		if len(w.pulls) > 0 && (w.table != o.in[0] || w.list != o.list) {
@@ -163,6 +174,11 @@ func (w *ExactLayer) NodeProperty() (k Property, reads bool) {
 	return k, reads
 }
 
+// ReadsTypes reports whether the layer reads the types of edges.
+func (w *ExactLayer) ReadsTypes() bool {
+	return w.Reads(EdgeType) || w.Reads(TypeShare) || w.Reads(SegmentType)
+}
+
 // Reads reports whether the layer reads a property.
 func (w *ExactLayer) Reads(k Property) bool { return w.p.Reads(k) }
 
@@ -218,22 +234,38 @@ func (w *ExactLayer) Columns(m *Machine, table,
 }
 
 // Own computes from the inputs x of nodes what weights need of their lists: one matrix for each
-// Pull that is scored, in their order.
+// Pull that is scored or segmented, in their order.
 func (w *ExactLayer) Own(m *Machine, x, property backend.Tensor) (own []backend.Tensor) {
 	p := w.rowsOf(m, w.p.features, x, property)
 	for i := range w.pulls {
-		if w.pulls[i].Scored {
-			own = append(own, p.value(w.pulls[i].scores.in[1]))
+		if v := w.pulls[i].own(); v != 0 {
+			own = append(own, p.value(v))
 		}
 	}
 	return own
 }
 
+// own returns what weights read of the nodes that have lists; 0 for nothing.
+func (pull *Pull) own() Value {
+	switch {
+	case pull.Segmented:
+		return pull.by.own
+	case pull.Scored:
+		return pull.scores.in[1]
+	}
+	return 0
+}
+
+// ReadsOwn reports whether weights read something of the nodes that have lists.
+func (w *ExactLayer) ReadsOwn() bool {
+	return slices.ContainsFunc(w.pulls, func(p Pull) bool { return p.own() != 0 })
+}
+
 // OwnCols returns the widths of what Own computes.
 func (w *ExactLayer) OwnCols() (cols []int) {
 	for i := range w.pulls {
-		if w.pulls[i].Scored {
-			cols = append(cols, w.p.of(w.pulls[i].scores.in[1]).cols)
+		if v := w.pulls[i].own(); v != 0 {
+			cols = append(cols, w.p.of(v).cols)
 		}
 	}
 	return cols
@@ -386,9 +418,16 @@ func (p *piece) narrow(o *op, t *backend.Operands) {
 	}
 }
 
-// HalfFloats returns the scratch that products take for weights of bfloat16, in Table, Columns, Own
-// and Output one after the other.
-func (w *ExactLayer) HalfFloats() (floats int) {
+// FixedFloats returns the scratch that does not grow with nodes and entries: what products take
+// for weights of bfloat16, in Table, Columns, Own and Output one after the other, and what Segment
+// makes of parameters.
+func (w *ExactLayer) FixedFloats() (floats int) {
+	for i := range w.pulls {
+		if pull := &w.pulls[i]; pull.Segmented {
+			_, _, fixed := w.segmentedCols(pull.by)
+			floats += fixed
+		}
+	}
 	for i := range w.p.ops {
 		o := &w.p.ops[i]
 		for k, v := range o.in {
@@ -425,8 +464,15 @@ func (w *ExactLayer) ScratchCols() int {
 	}
 	of, columns := counting(w, w.p.features), counting(w, w.table)
 	for i := range w.pulls {
-		if scores := w.pulls[i].scores; scores != nil {
-			own += of.cols(scores.in[1])
+		pull := &w.pulls[i]
+		if v := pull.own(); v != 0 {
+			own += of.cols(v)
+		} else if pull.scores != nil {
+			own += of.cols(pull.scores.in[1])
+		}
+		if pull.Segmented {
+			_, nodes, _ := w.segmentedCols(pull.by)
+			reduced += nodes - pull.Cols
 		}
 	}
 	wide := 0
@@ -439,8 +485,12 @@ func (w *ExactLayer) ScratchCols() int {
 // EntryCols returns how many values Weights computes for an entry.
 func (w *ExactLayer) EntryCols() (n int) {
 	for i := range w.pulls {
-		if w.pulls[i].Weighted {
-			n += w.pulls[i].Heads
+		switch pull := &w.pulls[i]; {
+		case pull.Segmented:
+			entries, _, _ := w.segmentedCols(pull.by)
+			n += entries
+		case pull.Weighted:
+			n += pull.Heads
 		}
 	}
 	return n

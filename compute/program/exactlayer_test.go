@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gdb/compute/backend"
@@ -105,6 +106,41 @@ var exactLayers = map[string]struct {
 	}, exactAbout{transforms: true, tableCols: 6, outCols: 6, columnCols: []int{6},
 		ownCols: []int{6}, entryCols: 2, pulls: []string{"sum 2x6 weighted scored softmax"},
 		scratch: 6 + 6}},
+	// Of an entry: sources and targets of its segment, the score's two parts, weighed and
+	// multiplied rows.
+	"additive attention by type": {exactAdditive, exactAbout{transforms: true, tableCols: 6,
+		outCols: 4, ownCols: []int{6}, entryCols: 2*6 + 6 + 2 + 2 + 2 + 2*6 + 8,
+		pulls: []string{"sum 2x8 weighted softmax"}, scratch: 6 + 8 + 6 + 4}},
+	// Of an entry: what its segment asks for twice, the score, weighed and multiplied rows.
+	"attention by type": {func(b *Builder, x Value) Value {
+		l, parts := b.Lists(), []int{3, 3, 3}
+		x = b.ReLU(testDense(b, x, "in", 5))
+		keys, values := testDense(b, x, "k", 6), testDense(b, x, "v", 6)
+		asked := b.Spread(testDense(b, b.Own(x), "q", 6), l.ToNodes())
+		asked = b.TypeHeadMul(asked, b.Stack("att", parts, 6), b.SegmentTypes(), parts, 2)
+		a := b.Softmax(b.Dots(asked, keys, l.ToSegments(), 2, false), l)
+		y := b.PullWeighted(values, a, l.ToSegments(), 2, false)
+		y = b.TypeHeadMul(y, b.Stack("msg", parts, 6), b.SegmentTypes(), parts, 2)
+		return b.GELU(b.Pull(y, l.ToNodes(), Sum))
+	}, exactAbout{transforms: true, tableCols: 5, outCols: 6, columnCols: []int{6, 6},
+		ownCols: []int{6}, entryCols: 6 + 6 + 2 + 6 + 6,
+		pulls: []string{"sum 2x6 weighted softmax"}, scratch: 5 + 6 + 6 + 6}},
+}
+
+// exactAdditive is the layer of rgat.
+func exactAdditive(b *Builder, x Value) Value {
+	l, parts := b.Lists(), []int{6, 6, 6}
+	x = b.ReLU(testDense(b, x, "in", 6))
+	w := b.Stack("w", parts, 8)
+	src := b.SegmentRows(b.Fold(b.Param("src", 3, 8, Glorot), w, parts, 2))
+	dst := b.TypeMatMulT(b.Spread(b.Own(x), l.ToNodes()),
+		b.FoldRows(b.Param("dst", 3, 8, Glorot), w, parts, 2), b.SegmentTypes(), 2)
+	scores := b.Add(b.Dots(src, x, l.ToSegments(), 2, true),
+		b.Spread(dst, l.ToSegments().OfEntries()))
+	a := b.Softmax(b.LeakyReLU(scores, 0.2), l)
+	y := b.PullWeighted(x, a, l.ToSegments(), 2, true)
+	y = b.Pull(b.TypeHeadMul(y, w, b.SegmentTypes(), parts, 2), l.ToNodes(), Sum)
+	return b.Add(b.HeadMean(y, 2), testDense(b, b.Own(x), "self", 4))
 }
 
 func exactAttention(loops bool) Layer {
@@ -252,7 +288,7 @@ func (b *exactBench) lists(loops bool) (l backend.Lists, e Edges) {
 }
 
 // taken is the scratch that the parts of an exact layer took, in floats.
-type taken struct{ table, columns, weights, output int }
+type taken struct{ table, columns, weights, segments, output int }
 
 // exact computes the layer in its parts: rows of the table for all nodes, then results for those
 // with lists.
@@ -282,6 +318,16 @@ func (b *exactBench) exact(t *testing.T, w *ExactLayer) (out []float32, of taken
 	for i := range w.Pulls() {
 		pull, weights := &w.Pulls()[i], backend.Tensor{}
 		switch {
+		case pull.Segmented:
+			rows := columns
+			if len(rows) == 0 {
+				rows = []backend.Tensor{table}
+			}
+			l := &SegmentedLists{}
+			l.Set(w, lists.Off, lists.Idx, edges.Types)
+			reduced = append(reduced, w.Segment(m, rows, own[0], l).Reduced())
+			of.segments, of.output = count(), of.output+exactInner*pull.Cols
+			continue
 		case pull.Scored:
 			weights = w.Weights(m, pull, columns[scored], own[scored], edges, segments)
 			scored++
@@ -359,8 +405,16 @@ func TestExactLayersTell(t *testing.T) {
 		if got.scratch = want.scratch; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s:\n%+v, want\n%+v", name, got, want)
 		}
-		if floats := w.ColumnFloats(); len(w.ColumnCols()) > 0 && floats != w.ColumnCols()[0] {
-			t.Errorf("%s: %d values of a column, want %d", name, floats, w.ColumnCols()[0])
+		sum := 0
+		for _, cols := range w.ColumnCols() {
+			sum += cols
+		}
+		if floats := w.ColumnFloats(); floats != sum {
+			t.Errorf("%s: %d values of a row, want %d", name, floats, sum)
+		}
+		typed := strings.Contains(name, "by type") || name == "relations"
+		if w.ReadsTypes() != typed {
+			t.Errorf("%s: types of edges are read: %v", name, !typed)
 		}
 		if n := w.ScratchCols(); n != want.scratch {
 			t.Errorf("%s: a node takes %d values of scratch, want %d", name, n, want.scratch)
@@ -379,7 +433,7 @@ func TestExactScratch(t *testing.T) {
 			b := newExactBench(t, c.layer)
 			w := MakeExactLayer(&b.params, c.layer, exactCols, half, 0)
 			_, of := b.exact(t, w)
-			node, fixed := w.ScratchCols(), w.HalfFloats()
+			node, fixed := w.ScratchCols(), w.FixedFloats()
 			largest := max(of.output, exactInner*of.table/exactNodes,
 				exactInner*of.columns/exactNodes)
 			if of.table > exactNodes*node+fixed || of.columns > exactNodes*node+fixed ||
@@ -389,6 +443,13 @@ func TestExactScratch(t *testing.T) {
 					fixed)
 			}
 			lists, _ := b.lists(w.Loops())
+			if pulls := w.Pulls(); len(pulls) > 0 && pulls[0].Segmented {
+				most := len(lists.Idx)*w.EntryCols() + exactInner*pulls[0].Cols + fixed
+				if of.segments > most || of.segments < most/2 {
+					t.Errorf("%s: segments of %d floats, want at most %d", name, of.segments, most)
+				}
+				continue
+			}
 			if want := len(lists.Idx) * w.EntryCols(); of.weights != want &&
 				name != "weighted mean" || name == "weighted mean" && of.weights != 0 {
 				t.Errorf("%s: weights of %d floats, want %d", name, of.weights, want)

@@ -130,7 +130,7 @@ var freeSizes = map[string]string{
 	"segment-matmul-tb": "cols+ entries nodes",
 	"softmax":           "cols in0.cols in0.rows lists nodes",
 	"softmax-grad":      "entries in0.cols in0.rows lists nodes",
-	"spread":            "cols entries in0.cols",
+	"spread":            "nodes",
 	"type-bias":         "in1.rows",
 	"type-bias-relu":    "in1.rows",
 	"type-matmul":       "in0.cols+",

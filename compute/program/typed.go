@@ -119,8 +119,12 @@ func (b *Builder) TypeMatMulT(x, w, types Value, n int) Value {
 }
 
 // opSpread has for each row that lists name the row x of the list it is in.
-var opSpread = define("spread", pushFits, pushRef(false), Kind{lists: transposedLists,
-	taken: opPullSumGrad.taken, grad: pullRule(opPullSum)})
+var opSpread = define("spread", func(o *backend.Operands) bool {
+	return o.In[0].Rows == o.Lists.Lists && o.Out.Rows == o.Lists.Entries &&
+		o.Out.Cols == o.In[0].Cols
+}, func(h *backend.Plain) {
+	h.Entries(func(list, _, row int) { copy(h.To.Row(row), h.From[0].Row(list)) })
+}, Kind{lists: ownLists, grad: pullRule(opPullSum)})
 
 // Spread returns for each row that lists name, each in one of them, the row of x of its list: for
 // segments that of their node (List.ToNodes), for entries that of their segment (List.ToSegments

@@ -28,7 +28,7 @@ type edgesAsked struct {
 func (l *lists) ask(w *program.ExactLayer) error {
 	a := &l.asked
 	a.weights = w.Reads(program.EdgeWeight)
-	a.types = w.Reads(program.EdgeType) || w.Reads(program.TypeShare)
+	a.types = w.ReadsTypes()
 	if _, ok := l.session.(topology.AttributeReader); !ok && (a.weights || a.types) {
 		return errors.New("exact: these lists cannot be asked for weights and types of edges")
 	}

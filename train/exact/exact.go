@@ -90,8 +90,8 @@ type Emit func(nodes []sample.NodeID, rows []float32) error
 func (f *Inference) Run(ctx context.Context, want *roaring.Bitmap,
 	emit Emit) (err error) {
 	if s := f.Model.Spec(); s.SampledOnly() {
-		return fmt.Errorf("exact: %s is computed on sampled neighbors alone so far: its runs are "+
-			"trained and evaluated, and nothing is predicted with them", s.Name())
+		return fmt.Errorf("exact: %s with columns of edges is computed on sampled neighbors alone "+
+			"so far", s.Name())
 	}
 	f.lists = newLists(f.Source.Topology, f.Source.Budget)
 	defer f.lists.close()

@@ -98,7 +98,8 @@ func TestInferenceIsExact(t *testing.T) {
 			Norm:     "layer", Activation: "gelu"}, {Heads: 2, Aggregate: "max", Norm: "batch"},
 			{Heads: 1, Aggregate: "sum", Activation: "elu"}, {EdgeWeight: true},
 			{EdgeWeight: true, Aggregate: "mean"}, {EdgeWeight: true, Aggregate: "sum"},
-			{Bases: 2, Residual: true}, {Bases: 1}, {Residual: true, NodeTypes: []int{0, 100, 300},
+			{Bases: 2, Residual: true}, {Bases: 1}, {Residual: true, Heads: 2,
+				NodeTypes:  []int{0, 100, 300},
 				TypeWidths: []int{6, 0, 2}, RelationSources: []int{2, 0, 1, 0, 2}}} {
 			for i, hidden := range [][]int{{10}, {6, 8}} {
 				if i > 0 && testing.Short() {

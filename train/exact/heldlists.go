@@ -27,7 +27,7 @@ type heldLists struct {
 // ask finds out what a layer reads of entries.
 func (h *heldLists) ask(w *program.ExactLayer) {
 	h.weights = w.Reads(program.EdgeWeight)
-	h.types = w.Reads(program.EdgeType) || w.Reads(program.TypeShare)
+	h.types = w.ReadsTypes()
 	h.loops = w.Loops()
 }
 
@@ -214,7 +214,7 @@ func (l *layerPass) addHeld(ctx context.Context, rows []float32, base uint32) er
 // list of the first node on: of a chunk of nodes at most, and no more entries than a part has. next
 // is the list that goes on.
 func (l *layerPass) cutHeld(first int, base, end uint32) (p part, next int) {
-	h, scored := &l.held, len(l.columns) > 0
+	h, scored := &l.held, l.layer.ReadsOwn()
 	l.off, l.idx, l.deg, l.of = append(l.off[:0], 0), l.idx[:0], l.deg[:0], l.of[:0]
 	e := &l.edges
 	e.Weights, e.Types, e.Shares = e.Weights[:0], e.Types[:0], e.Shares[:0]

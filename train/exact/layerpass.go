@@ -35,13 +35,15 @@ type layerPass struct {
 	off, idx []uint32        // lists cut to the window
 	deg, of  []uint32        // their degrees, and their places in the block
 	edges    program.Edges   // of the entries of these
+	// segmented are the lists of a part, of a layer that has attention by type.
+	segmented program.SegmentedLists
 }
 
 // sizeChunk decides how many nodes are computed at once, and takes the scratch memory for them in
 // one piece, since memory that grows takes more.
 func (l *layerPass) sizeChunk() error {
 	w, heads := l.layer, l.layer.EntryCols()
-	l.lists.limit = min(l.limit(), entryFloats/uint64(max(1, heads)))
+	l.lists.limit = min(l.limit(), max(1, entryFloats/uint64(max(1, heads))))
 	scratch := w.ScratchCols() + heads // a node's loop is an entry
 	buffers := l.src.dim() + w.OutCols() + l.sumFloats() + 3
 	entries := int(l.lists.limit) * heads
@@ -54,7 +56,7 @@ func (l *layerPass) sizeChunk() error {
 	if err := l.Backend.Begin(); err != nil {
 		return err
 	}
-	l.Backend.Scratch(1, entries+l.chunk*scratch+w.HalfFloats())
+	l.Backend.Scratch(1, entries+l.chunk*scratch+w.FixedFloats())
 	return l.Backend.Err()
 }
 
@@ -423,6 +425,9 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) 
 	for i := range l.sums {
 		pull, weights := l.sums[i].pull, backend.Tensor{}
 		switch {
+		case pull.Segmented:
+			reduced = append(reduced, l.segment(rows, own[0], p).Reduced())
+			continue
 		case pull.Scored:
 			columns := l.columns[scored]
 			column := l.Backend.Host(columns, table.Rows, l.sums[i].columns)
@@ -437,6 +442,21 @@ func (l *layerPass) atOnce(c *chunk, rows []float32, p part) ([]float32, error) 
 		reduced = append(reduced, w.Reduced(m, pull, table, weights, s))
 	}
 	return l.output(x, norms, reduced)
+}
+
+// segment begins the computation of a part of lists, of which own has what scores read of their
+// nodes, from rows in memory.
+func (l *layerPass) segment(rows []float32, own backend.Tensor, p part) *program.SegmentedPart {
+	table := l.tableOf(rows)
+	of := []backend.Tensor{table}
+	if cols := l.layer.ColumnCols(); len(cols) > 0 {
+		of = of[:0]
+		for i, n := range cols {
+			of = append(of, l.Backend.Host(l.columns[i], table.Rows, n))
+		}
+	}
+	l.segmented.Set(l.layer, p.off, p.nbrs, p.edges.Types)
+	return l.layer.Segment(l.Model.Machine(), of, own, &l.segmented)
 }
 
 // fromSums computes a chunk of nodes from the sums of their lists.

@@ -53,7 +53,10 @@ func (l *layerPass) sizeSums(c *carver, block int) (first int) {
 	weighted := 0
 	for i := range pulls {
 		s := listSums{pull: &pulls[i]}
-		if s.pull.Scored {
+		switch {
+		case s.pull.Segmented:
+			s.width = own[0]
+		case s.pull.Scored:
 			s.columns, s.width = columns[weighted], own[weighted]
 			weighted++
 		}
@@ -92,7 +95,7 @@ func (l *layerPass) clearSums(first, n int) {
 
 // ownOf computes what weights need of the list of each node of a block.
 func (l *layerPass) ownOf(ctx context.Context, nodes []sample.NodeID) error {
-	if len(l.columns) == 0 {
+	if !l.layer.ReadsOwn() {
 		return nil
 	}
 	for first := 0; first < len(nodes); first += l.chunk {
@@ -110,7 +113,7 @@ func (l *layerPass) ownOf(ctx context.Context, nodes []sample.NodeID) error {
 
 // ownOfChunk does the work of ownOf for one chunk.
 func (l *layerPass) ownOfChunk(c *chunk) error {
-	if len(l.columns) == 0 {
+	if !l.layer.ReadsOwn() {
 		return nil
 	}
 	if err := l.Backend.Begin(); err != nil {
@@ -118,7 +121,7 @@ func (l *layerPass) ownOfChunk(c *chunk) error {
 	}
 	own := l.layer.Own(l.Model.Machine(), l.host(c.x, l.src.dim()), l.host(c.norms, 1))
 	for i := range l.sums {
-		if s := &l.sums[i]; s.pull.Scored {
+		if s := &l.sums[i]; s.width > 0 {
 			l.Backend.Read(s.own[c.first*s.width:], own[0])
 			own = own[1:]
 		}
@@ -139,7 +142,12 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 	scored := 0
 	for i := range l.sums {
 		s, weights, sums := &l.sums[i], backend.Tensor{}, []float32(nil)
+		reduced := backend.Tensor{}
 		switch {
+		case s.pull.Segmented:
+			of := l.segment(rows, l.Backend.Host(s.own[first*s.width:], n, s.width), p)
+			sums = l.logSums(of.Scores(), p.off)
+			reduced = of.Reduced()
 		case s.pull.Scored:
 			column := l.Backend.Host(l.columns[scored], table.Rows, s.columns)
 			own := l.Backend.Host(s.own[first*s.width:], n, s.width)
@@ -152,7 +160,9 @@ func (l *layerPass) accumulate(first int, rows []float32, p part) error {
 		case s.pull.Weighted:
 			weights = w.Weights(m, s.pull, backend.Tensor{}, backend.Tensor{}, p.edges, lists)
 		}
-		reduced := w.Reduced(m, s.pull, table, weights, lists)
+		if !s.pull.Segmented {
+			reduced = w.Reduced(m, s.pull, table, weights, lists)
+		}
 		part := s.part[:reduced.Len()]
 		l.Backend.Read(part, reduced)
 		if err := l.Backend.Err(); err != nil {

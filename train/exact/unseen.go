@@ -32,7 +32,7 @@ func CheckUnseen(f *Inference) error {
 	x := f.Model.Spec().Extras()
 	switch s := f.Model.Spec(); {
 	case s.SampledOnly():
-		return fmt.Errorf("%s is computed on sampled neighbors alone", s.Name())
+		return errors.New("it reads columns of edges")
 	case f.Vectors != nil:
 		return errors.New("it reads vectors that are learned for each node")
 	case x.EdgeTypes:

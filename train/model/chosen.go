@@ -129,8 +129,7 @@ func (c Chosen) ResolveEval() {
 		return
 	}
 	c.EvalMode = "exact"
-	a, err := Find(c.Model)
-	if c.Timed() || err == nil && (&Spec{Architecture: a, Options: c.Options}).SampledOnly() {
+	if c.Timed() || (&Spec{Options: c.Options}).SampledOnly() {
 		c.EvalMode = setting.EvalSampled
 	}
 }
@@ -150,9 +149,8 @@ func (c Chosen) FitEdges(m *kv.Meta) error {
 		return errors.New("train: --model " + c.Model + " is computed on the CPU alone so far, " +
 			"rgcn where nodes have types: --backend cpu")
 	case spec.SampledOnly() && c.EvalMode != setting.EvalSampled:
-		return errors.New("train: --model hgt and rgat, and models that read columns of edges " +
-			"(--edge-features), are evaluated on sampled neighbors alone so far: " +
-			"--eval-mode sampled")
+		return errors.New("train: models that read columns of edges (--edge-features) are " +
+			"evaluated on sampled neighbors alone so far: --eval-mode sampled")
 	case c.EdgeWeight && !m.Weighted:
 		return errors.New("train: --edge-weight: the edges of this store have no weights: ingest " +
 			"with weights (--weight-col), or leave the flag out")

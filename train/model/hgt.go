@@ -26,8 +26,6 @@ func (hgt) onHost() {}
 
 func (hgt) typed() {}
 
-func (hgt) sampledOnly() {}
-
 // Check returns an error for options that hgt does not have.
 func (hgt) Check(s *Spec) error {
 	if s.Aggregate != "" && s.Aggregate != "auto" {

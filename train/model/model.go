@@ -146,11 +146,9 @@ func (m *Model) Machine() *program.Machine { return m.machine }
 // ExactLayer returns layer l, from 0, in the form that is computed over whole neighbor lists.
 func (m *Model) ExactLayer(l int) *program.ExactLayer { return m.exact[l] }
 
-// SampledOnly reports whether the model is computed from batches alone, and has no ExactLayers.
-func (s *Spec) SampledOnly() bool {
-	_, ok := s.Architecture.(interface{ sampledOnly() })
-	return ok || len(s.EdgeFeatures) > 0
-}
+// SampledOnly reports whether the model is computed from batches alone, and has no ExactLayers: it
+// reads columns of edges.
+func (s *Spec) SampledOnly() bool { return len(s.EdgeFeatures) > 0 }
 
 // ExactLayers returns all layers in the form that is computed over whole neighbor lists, without
 // parameters, to find out what they take.

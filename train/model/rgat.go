@@ -28,8 +28,6 @@ func (rgat) onHost() {}
 
 func (rgat) typed() {}
 
-func (rgat) sampledOnly() {}
-
 // Check returns an error for options that rgat does not have.
 func (rgat) Check(s *Spec) error {
 	if s.Aggregate != "" && s.Aggregate != "auto" {
