@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ class _Splits(LightningDataModule):  # type: ignore[misc]
 
     def __init__(self, data: Any, num_neighbors: Any, options: dict[str, Any]) -> None:
         super().__init__()
-        options.pop("shuffle", None)  # is what the split says
+        if "shuffle" in options:  # as in PyG's modules
+            warnings.warn(f"shuffle={options.pop('shuffle')!r} is not used: batches of train are "
+                          "shuffled, and others are not", stacklevel=3)
         self.data, self.num_neighbors, self.options = data, num_neighbors, options
 
     def _loader(self, split: str) -> Any:

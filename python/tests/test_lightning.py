@@ -47,6 +47,13 @@ def edges_of(batch, split) -> list[int]:
     return batch.input_id.tolist()
 
 
+def test_shuffle_is_what_the_split_says(modules, split_path) -> None:
+    with gdbgraph.open(split_path, threads=1) as store:
+        for module in (modules.NodeData, modules.LinkData):
+            with pytest.warns(UserWarning, match="shuffle=True is not used"):
+                assert "shuffle" not in module(store, [3], shuffle=True).options
+
+
 def test_links_of_a_store(modules, split_path) -> None:
     with gdbgraph.open(split_path, threads=1) as store:
         assert store.edge_splits["train"] == store.num_edges  # the lists are those of train
