@@ -170,7 +170,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 	if err := t.openModel(spec); err != nil {
 		return err
 	}
-	if err := errors.Join(t.compareSplits(ctx), t.useTemperature(o.calibrated)); err != nil {
+	if err := errors.Join(t.compareSplits(ctx, o), t.useTemperature(o.calibrated)); err != nil {
 		return err
 	}
 	if o.withIDs {
@@ -233,9 +233,11 @@ func nodesOfType(m *kv.Meta, name string) *roaring.Bitmap {
 	return set
 }
 
-// compareSplits notes if the store has other splits than the run was trained on.
-func (t *trained) compareSplits(ctx context.Context) error {
-	if len(t.pos.Sets) == 0 || t.cfg.SplitTimes != nil { // times of nodes do not change
+// compareSplits notes if the store has other splits than the run was trained on, unless nodes are
+// predicted whatever their split.
+func (t *trained) compareSplits(ctx context.Context, o *opening) error {
+	if len(t.pos.Sets) == 0 || o.nodes != nil ||
+		t.cfg.SplitTimes != nil { // times of nodes do not change
 		return nil
 	}
 	now := runs.Sets{}
