@@ -11,10 +11,11 @@ items and tags alone. ldbc is the sample of LDBC's social network: the continent
 from, without the edges that say it; places, tags, persons and the like have random vectors. Types
 without a vector get a 1. triples are facts (head, relation, tail): the country of whom P27 has one of
 the eight most frequent for, without the edges of P27; vectors of entities are learned.
-PyG trains HeteroConv of SAGEConv (hsage), HGTConv (hgt) or RGCNConv (rgcn) on batches of its
-NeighborLoader, and evaluates over all neighbors at once (hgt: over those it draws, as gdb does). Both
-take the same fanout, width, batch, rate, dropout and epochs, and the test figure at the best
-validation. Needs torch, torch_geometric with torch-sparse or pyg-lib, pyarrow.
+PyG trains HeteroConv of SAGEConv (hsage), HGTConv (hgt), RGATConv (rgat) or RGCNConv (rgcn) on batches
+of its NeighborLoader, and evaluates over all neighbors at once (hgt and rgat: over those it draws, as
+gdb does). RGATConv has a matrix of each edge in memory: take a small --hidden and --batch. Both take the same fanout, width, batch, rate, dropout and epochs, and the test figure at the best
+validation. Needs torch, torch_geometric with torch-sparse or pyg-lib, else gdbgraph, which then draws PyG's
+batches; pyarrow.
 """
 import argparse
 import collections
@@ -30,10 +31,14 @@ import pyarrow.parquet as parquet
 import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.loader import NeighborLoader
-from torch_geometric.nn import HeteroConv, HGTConv, Linear, RGCNConv, SAGEConv
+from torch_geometric.nn import HeteroConv, HGTConv, Linear, RGATConv, RGCNConv, SAGEConv
 from torch_geometric.transforms import ToUndirected
-from torch_geometric.typing import WITH_PYG_LIB
+from torch_geometric.typing import WITH_PYG_LIB, WITH_TORCH_SPARSE
+
+if WITH_PYG_LIB or WITH_TORCH_SPARSE:
+    from torch_geometric.loader import NeighborLoader
+else:
+    from gdbgraph import NeighborLoader
 
 class Graph:
     """Tables of Parquet, and what they are: keys of node types, ends of relations, what is learned."""
@@ -212,6 +217,42 @@ class HGT(torch.nn.Module):
         return self.last(x[self.target])
 
 
+class RGAT(torch.nn.Module):
+    """A product by type, and RGATConvs beside a product of the node itself by type."""
+
+    def __init__(self, data, args, classes):
+        super().__init__()
+        self.dropout, self.target, self.relations = args.dropout, args.target, data.edge_types
+        self.first = torch.nn.ModuleDict({t: Linear(data[t].x.size(1), args.hidden)
+                                          for t in data.node_types})
+        self.layers, self.own = torch.nn.ModuleList(), torch.nn.ModuleList()
+        for i in range(len(args.fanout)):
+            last = i + 1 == len(args.fanout)
+            self.layers.append(RGATConv(args.hidden, classes if last else args.hidden // 4,
+                                        len(self.relations), heads=4, concat=not last,
+                                        dropout=args.dropout))
+            self.own.append(torch.nn.ModuleDict(
+                {t: Linear(args.hidden, classes if last else args.hidden) for t in data.node_types}))
+
+    def forward(self, batch):
+        drop = lambda h: F.dropout(h, self.dropout, self.training)
+        x = {t: self.first[t](drop(h)).relu() for t, h in batch.x_dict.items()}
+        counts = [len(h) for h in x.values()]
+        first = dict(zip(x, np.cumsum([0] + counts)))
+        ends, types = [], []
+        for r, (s, name, d) in enumerate(self.relations):
+            e = batch[s, name, d].edge_index
+            ends.append(torch.stack([e[0] + first[s], e[1] + first[d]]))
+            types.append(torch.full((e.size(1),), r))
+        ends, types = torch.cat(ends, 1), torch.cat(types)
+        for i, layer in enumerate(self.layers):
+            if i > 0:
+                x = {t: drop(F.elu(h)) for t, h in x.items()}
+            both = layer(torch.cat(list(x.values())), ends, types).split(counts)
+            x = {t: h + self.own[i][t](x[t]) for t, h in zip(x, both)}
+        return x[self.target]
+
+
 class RGCN(torch.nn.Module):
     """Learned vectors of entities, and RGCNConvs with bases."""
 
@@ -233,7 +274,8 @@ class RGCN(torch.nn.Module):
         return x
 
 
-MODELS = {"hsage": Sage, "hgt": HGT, "rgcn": RGCN}
+MODELS = {"hsage": Sage, "hgt": HGT, "rgat": RGAT, "rgcn": RGCN}
+SAMPLED = ("hgt", "rgat")  # are evaluated over the neighbors that are drawn
 
 
 def of_target(data, args):
@@ -251,7 +293,7 @@ def loader(data, args, split, shuffle):
 @torch.no_grad()
 def evaluate(model, data, args, split):
     model.eval()
-    if args.model != "hgt":
+    if args.model not in SAMPLED:
         part = of_target(data, args)
         return (model(data)[part[split]].argmax(1) == part.y[part[split]]).float().mean().item()
     right = total = 0
@@ -319,7 +361,7 @@ def ingest(graph, args):
 
 def gdb(store, args, seed):
     """Returns the test accuracy at the best validation, and the least time of an epoch."""
-    more = {"hgt": ["--eval-mode", "sampled"], "hsage": [],
+    more = {"hgt": ["--eval-mode", "sampled"], "rgat": ["--eval-mode", "sampled"], "hsage": [],
             "rgcn": ["--node-embedding", str(args.hidden), "--bases", "8"]}[args.model]
     lines = run(args.gdb, "train", store, "--json", "--quiet", "--seed", str(seed), "--model", args.model,
                 "--fanout", ",".join(map(str, args.fanout)), "--hidden", str(args.hidden), "--batch",
@@ -348,7 +390,8 @@ def main():
     graph = GRAPHS[args.graph](args.source, args.work)
     args.target = graph.target
     store, (data, classes) = ingest(graph, args), graph.read()
-    print("PyG draws by", "pyg-lib" if WITH_PYG_LIB else "torch-sparse", flush=True)
+    print("PyG draws by", "pyg-lib" if WITH_PYG_LIB else
+          "torch-sparse" if WITH_TORCH_SPARSE else "gdbgraph", flush=True)
     both = []
     for seed in range(1, args.seeds + 1):
         ours, theirs = gdb(store, args, seed), pyg(data, classes, args, seed)
