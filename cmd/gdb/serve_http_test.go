@@ -240,6 +240,71 @@ func (s *httpServer) awaitSnapshot(t *testing.T, number int) {
 	t.Fatalf("snapshot %d does not answer after 30 s", number)
 }
 
+// TestUIFollows: pages show what was committed, and runs that were made, while the server goes on.
+func TestUIFollows(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTables(t, map[string]string{"e.csv": "src,dst\na,b\nb,c\nc,a\nd,a\n",
+		"n.csv":  "id,kind,part,x\na,red,train,1\nb,blue,train,2\nc,red,val,3\nd,blue,test,4\n",
+		"e1.csv": "src,dst\na,e\n", "n1.csv": "id,kind,part,x\ne,red,train,1\n"})
+	of := []string{"--label-col", "kind", "--split-col", "part", "--feature-cols", "x", "--quiet"}
+	mustRun(t, append([]string{"ingest", "--edges", "e.csv", "--nodes", "n.csv", "--out",
+		"s.gdb"}, of...)...)
+	s := mustBegin(t, "ui", "s.gdb", "--addr", "127.0.0.1:0", "--memory", "512MiB", "--follow",
+		"100ms")
+	for _, c := range []struct{ path, want string }{
+		{"/", "<td>nodes</td><td>4</td>"},
+		{"/node?id=e", "no node"},
+		{"/statement?q=MATCH+(a)-->(b)+RETURN+count(*)", "<td>4</td>"},
+	} {
+		if text := s.page(t, c.path); !strings.Contains(text, c.want) {
+			t.Errorf("%s before: no %q in\n%s", c.path, c.want, text)
+		}
+	}
+	mustRun(t, append([]string{"append", "s.gdb", "--edges", "e1.csv", "--nodes", "n1.csv"},
+		of...)...)
+	mustRun(t, "train", "s.gdb", "--run", "late", "--quiet", "--epochs", "1", "--hidden", "4")
+	s.awaitSnapshot(t, 1)
+	for _, c := range []struct{ path, want string }{
+		{"/", "<td>nodes</td><td>5</td>"},
+		{"/", `<a href="/run/late">`},
+		{"/run/late", "<h1>Run late of"},
+		{"/node?id=e", "Neighborhood of e"},
+		{"/statement?q=MATCH+(a)-->(b)+RETURN+count(*)", "<td>5</td>"},
+	} {
+		if text := s.page(t, c.path); !strings.Contains(text, c.want) {
+			t.Errorf("%s after: no %q in\n%s", c.path, c.want, text)
+		}
+	}
+	mustRun(t, "compact", "s.gdb", "--quiet")
+	s.awaitSnapshot(t, 2)
+	if text := s.page(t, "/node?id=e"); !strings.Contains(text, "Neighborhood of e") {
+		t.Errorf("compacted: no node e in\n%s", text)
+	}
+	var exit *exec.ExitError
+	if err := s.end(syscall.SIGTERM); !errors.As(err, &exit) ||
+		exit.ExitCode() != exitInterrupted {
+		t.Errorf("SIGTERM: the server ended with %v", err)
+	}
+	left, err := filepath.Glob("s.gdb/tmp/readers/*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// page returns the text of a page, whatever its status.
+func (s *httpServer) page(t *testing.T, path string) string {
+	t.Helper()
+	r, err := http.Get("http://" + s.address + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r.Body)
+	if err = errors.Join(err, r.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(string(text)), " ")
+}
+
 // TestUI: gdb ui answers a browser in little memory, and ends by a signal as it should.
 func TestUI(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -29,25 +29,24 @@ var templates = template.Must(template.New("ui").Funcs(template.FuncMap{
 	"nodeURL": nodeURL,
 }).ParseFS(files, "*.html"))
 
-// site has the pages.
+// site writes the pages of what a service has.
 type site struct{ *web.Service }
 
-// Pages returns the pages for a service.
-func Pages(s *web.Service) []web.Page {
-	p := &site{s}
+// Pages returns the pages.
+func Pages() []web.Page {
 	return []web.Page{
-		{Path: "/{$}", Name: "ui_store", Write: p.page(p.store)},
-		{Path: "/run/{name}", Name: "ui_run", Write: p.page(p.run)},
-		{Path: "/compare", Name: "ui_compare", Write: p.page(p.compare)},
-		{Path: "/statement", Name: "ui_statement", Write: p.page(p.statement)},
-		{Path: "/node", Name: "ui_node", Write: p.page(p.node)},
+		{Path: "/{$}", Name: "ui_store", Write: writer((*site).store)},
+		{Path: "/run/{name}", Name: "ui_run", Write: writer((*site).run)},
+		{Path: "/compare", Name: "ui_compare", Write: writer((*site).compare)},
+		{Path: "/statement", Name: "ui_statement", Write: writer((*site).statement)},
+		{Path: "/node", Name: "ui_node", Write: writer((*site).node)},
 		{Path: "/script.js", Name: "ui_script", Kind: "text/javascript; charset=utf-8",
 			Write: script},
 	}
 }
 
 // script writes the script of the pages.
-func script(_ context.Context, out *bytes.Buffer, _ *http.Request) int {
+func script(_ context.Context, _ *web.Service, out *bytes.Buffer, _ *http.Request) int {
 	text, err := files.ReadFile("script.js")
 	if err != nil {
 		panic(fmt.Sprintf("BUG: ui: %v", err))
@@ -62,11 +61,12 @@ type view struct {
 	Of           any // what the page itself shows
 }
 
-// page returns what writes a page, or a page that says what is wrong.
-func (p *site) page(write func(ctx context.Context, out *bytes.Buffer, q *http.Request) error) func(
-	ctx context.Context, out *bytes.Buffer, q *http.Request) int {
-	return func(ctx context.Context, out *bytes.Buffer, q *http.Request) int {
-		err := write(ctx, out, q)
+// writer returns a function that writes a page, or a page that says what is wrong.
+func writer(write func(*site, context.Context, *bytes.Buffer, *http.Request) error) func(
+	ctx context.Context, s *web.Service, out *bytes.Buffer, q *http.Request) int {
+	return func(ctx context.Context, s *web.Service, out *bytes.Buffer, q *http.Request) int {
+		p := &site{s}
+		err := write(p, ctx, out, q)
 		if err == nil {
 			return http.StatusOK
 		}

@@ -85,7 +85,7 @@ func mustServe(t *testing.T, token string) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	end := make(chan error, 1)
-	go func() { end <- web.HTTP{Service: s, Token: token, Pages: Pages(s)}.Serve(ctx, l) }()
+	go func() { end <- web.HTTP{Service: s, Token: token, Pages: Pages()}.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-end; err == nil || !strings.Contains(err.Error(), "interrupted") {

@@ -209,17 +209,26 @@ func tooLong(e *endpoint) *failure {
 		What: fmt.Sprintf("it is longer than %d bytes", e.bodyMost), Do: "send several requests"}
 }
 
+// newRequest returns a request of the service that answers now, and a function that ends it.
+func (h HTTP) newRequest() (*request, func()) {
+	if h.Follow == nil {
+		r := &request{Service: h.Service}
+		return r, r.end
+	}
+	s, answered := h.Follow.take()
+	r := &request{Service: s}
+	return r, func() {
+		r.end()
+		answered()
+	}
+}
+
 // serveJSON answers a request with JSON.
 func (h HTTP) serveJSON(w http.ResponseWriter, q *http.Request, e *endpoint) {
 	ctx, cancel := context.WithTimeout(q.Context(), e.timeMost)
 	defer cancel()
-	r := &request{Service: h.Service}
-	if h.Follow != nil {
-		var answered func()
-		r.Service, answered = h.Follow.take()
-		defer answered()
-	}
-	defer r.end()
+	r, end := h.newRequest()
+	defer end()
 	var body []byte
 	var err error
 	if e.method == http.MethodPost {

@@ -14,9 +14,9 @@ import (
 type Page struct {
 	Path string // a pattern of net/http
 	Name string // in metrics
-	// Write writes the page, or an error page for what Explain says of an error. It takes as long
-	// as a request of an endpoint at most.
-	Write func(ctx context.Context, out *bytes.Buffer, q *http.Request) (status int)
+	// Write writes the page of what a service has, or an error page for what Explain says of an
+	// error. It takes as long as a request of an endpoint at most.
+	Write func(ctx context.Context, s *Service, out *bytes.Buffer, q *http.Request) (status int)
 	// Kind is the type of the content; "" for HTML.
 	Kind string
 }
@@ -43,15 +43,15 @@ func (h HTTP) page(p Page) http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(q.Context(), timeUsual)
 		defer cancel()
-		r := &request{Service: h.Service}
-		defer r.end()
+		r, end := h.newRequest()
+		defer end()
 		var out bytes.Buffer
 		status := 0
 		err := r.inTurn(ctx, h.pages, func() error {
 			if err := r.take("a page", pageBytes); err != nil {
 				return err
 			}
-			status = p.Write(ctx, &out, q)
+			status = p.Write(ctx, r.Service, &out, q)
 			return nil
 		})
 		if err != nil {

@@ -67,8 +67,7 @@ exit code 130, when requests in flight are answered.`,
 	f.StringVar(&c.http, "http", "", "address to answer HTTP at: HOST:PORT")
 	c.bind(cmd)
 	c.bindToken(cmd)
-	f.DurationVar(&c.follow, "follow", 0, "with --http: answer by newer snapshots of the store, "+
-		"which is looked at this often, such as 10s (0: by the one at the start)")
+	c.bindFollow(cmd)
 	f.BoolVar(&c.untilIdle, "until-idle", false,
 		"end with the last program that is connected to the socket")
 	return cmd
@@ -111,6 +110,12 @@ func (c *command) bind(cmd *cobra.Command) {
 func (c *command) bindToken(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.tokenFile, "token-file", "",
 		"file whose first line is the token that HTTP requests show")
+}
+
+// bindFollow adds the flag of a server over HTTP that follows its store.
+func (c *command) bindFollow(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&c.follow, "follow", 0, "answer over HTTP by newer snapshots of the "+
+		"store, which is looked at this often, such as 10s (0: by the one at the start)")
 }
 
 // with opens a store and its device for do.
@@ -157,10 +162,7 @@ func (c *command) serve(cmd *cobra.Command, dir string) error {
 				return fmt.Errorf("serve: --http %s: %w", c.http, err)
 			}
 			c.say("answering for %s at http://%s", dir, l.Addr())
-			h := web.HTTP{Service: s, Token: token}
-			if c.follow > 0 {
-				h.Follow = &web.Follow{Every: c.follow, Newer: c.newer(dir)}
-			}
+			h := web.HTTP{Service: s, Token: token, Follow: c.followed(dir)}
 			begin(func() error { return h.Serve(ctx, l) })
 		}
 		if c.socket != "" {
@@ -178,6 +180,14 @@ func (c *command) serve(cmd *cobra.Command, dir string) error {
 		}
 		return firstOf(ends)
 	})
+}
+
+// followed has newer snapshots of a store answer, if the user wants it; else it is nil.
+func (c *command) followed(dir string) *web.Follow {
+	if c.follow == 0 {
+		return nil
+	}
+	return &web.Follow{Every: c.follow, Newer: c.newer(dir)}
 }
 
 // newer returns a function that opens the last snapshot of a store if it is later than a number.
@@ -219,16 +229,12 @@ func (c *command) check(cmd *cobra.Command) (token string, err error) {
 		return "", cli.Usage(errors.New("serve: --socket and --http are missing: say where to " +
 			"listen"))
 	}
-	switch {
-	case c.follow < 0 || c.follow > 0 && c.follow < followLeast:
-		return "", cli.Usage(fmt.Errorf("serve: --follow %v: want at least %v", c.follow,
-			followLeast))
-	case c.follow > 0 && c.socket != "":
+	if err := c.checkFollow(); err != nil {
+		return "", err
+	}
+	if c.follow > 0 && c.socket != "" {
 		return "", cli.Usage(errors.New("serve: --follow is for --http alone: programs at " +
 			"--socket train on one snapshot"))
-	case c.follow > 0 && c.At != "":
-		return "", cli.Usage(fmt.Errorf("serve: --follow goes on to newer snapshots, and --at %s "+
-			"names one: give one of them", c.At))
 	}
 	for _, name := range []string{"run", "token-file", "follow"} {
 		if c.http == "" && cmd.Flags().Changed(name) {
@@ -255,6 +261,19 @@ func (c *command) tokenFor(flag, address string) (token string, err error) {
 			address))
 	}
 	return token, nil
+}
+
+// checkFollow checks --follow.
+func (c *command) checkFollow() error {
+	switch {
+	case c.follow < 0 || c.follow > 0 && c.follow < followLeast:
+		return cli.Usage(fmt.Errorf("%s: --follow %v: want at least %v", c.Running, c.follow,
+			followLeast))
+	case c.follow > 0 && c.At != "":
+		return cli.Usage(fmt.Errorf("%s: --follow goes on to newer snapshots, and --at %s names "+
+			"one: give one of them", c.Running, c.At))
+	}
+	return nil
 }
 
 // followLeast is the least time between two looks at a store.

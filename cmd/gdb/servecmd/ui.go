@@ -23,7 +23,8 @@ func UI(a *cli.App, version string) *cobra.Command {
 several of them compared, a box for statements of the shell and openCypher that
 only read, and the neighborhood of a node as a picture. Nothing is loaded from a
 network, and nothing is changed. The endpoints of gdb serve --http answer too,
-with the same limits of memory, time and rows: see docs/serving.md.
+with the same limits of memory, time and rows: see docs/serving.md. With
+--follow 10s pages show what was committed since the start.
 
 Only this machine is answered, unless there is a token: in the first line of
 --token-file, or in GDB_HTTP_TOKEN. The browser asks for it: it is the password
@@ -39,11 +40,15 @@ of any user. Ctrl-C ends the server, with exit code 130.`,
 		"run that NEAREST, SCORE and gdb.predict ask; repeatable (default: none)")
 	f.StringVar(&c.io, "io", "auto", cli.HelpOf("io"))
 	c.bindToken(cmd)
+	c.bindFollow(cmd)
 	return cmd
 }
 
 // serveUI serves pages until the command is interrupted.
 func (c *command) serveUI(cmd *cobra.Command, dir string) error {
+	if err := c.checkFollow(); err != nil {
+		return err
+	}
 	token, err := c.tokenFor("--addr", c.http)
 	if err != nil {
 		return err
@@ -59,6 +64,7 @@ func (c *command) serveUI(cmd *cobra.Command, dir string) error {
 			return fmt.Errorf("ui: --addr %s: %w", c.http, err)
 		}
 		c.say("%s is at http://%s/ for a browser; Ctrl-C ends it", dir, l.Addr())
-		return web.HTTP{Service: s, Token: token, Pages: ui.Pages(s)}.Serve(cmd.Context(), l)
+		h := web.HTTP{Service: s, Token: token, Pages: ui.Pages(), Follow: c.followed(dir)}
+		return h.Serve(cmd.Context(), l)
 	})
 }
