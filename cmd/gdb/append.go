@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"gdb/cmd/gdb/cli"
@@ -109,10 +108,7 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 	bar.Finish()
 	switch {
 	case errors.Is(err, live.ErrStopped) && ctx.Err() != nil:
-		return fmt.Errorf("append: stopped; go on with: %s --resume: %w",
-			a.commandLine(withoutFlag(os.Args[1:], "--resume")), ctx.Err())
-	case errors.Is(err, live.ErrUsage):
-		return cli.Usage(err)
+		return a.stopped("append", ctx.Err())
 	case err != nil:
 		return err
 	case asJSON:
@@ -207,8 +203,6 @@ func (a *app) delete(cmd *cobra.Command, args []string, opt *ingest.Options, mor
 	done, err := live.Delete(cmd.Context(), a.FS, args[0], del)
 	bar.Finish()
 	switch {
-	case errors.Is(err, live.ErrUsage):
-		return cli.Usage(err)
 	case err != nil:
 		return err
 	case asJSON:

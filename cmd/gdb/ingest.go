@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gdb/cmd/gdb/cli"
@@ -316,8 +317,7 @@ func (a *app) ingest(cmd *cobra.Command, fs vfs.FS, opt ingest.Options) error {
 			"%s and give it again: %w", opt.Out, cmd.Context().Err())
 	}
 	if err != nil && cmd.Context().Err() != nil {
-		return fmt.Errorf("ingest: stopped; go on with: %s --resume: %w",
-			a.commandLine(withoutFlag(os.Args[1:], "--resume")), cmd.Context().Err())
+		return a.stopped("ingest", cmd.Context().Err())
 	}
 	if err != nil {
 		return fmt.Errorf("ingest: %w", err)
@@ -328,14 +328,12 @@ func (a *app) ingest(cmd *cobra.Command, fs vfs.FS, opt ingest.Options) error {
 	return printDealt(&cli.Lines{W: a.Out}, dealt)
 }
 
-func withoutFlag(args []string, flag string) []string {
-	var out []string
-	for _, s := range args {
-		if s != flag {
-			out = append(out, s)
-		}
-	}
-	return out
+// stopped returns the error of a command that was stopped, with the command line that goes on.
+func (a *app) stopped(command string, why error) error {
+	args := slices.DeleteFunc(slices.Clone(os.Args[1:]), func(s string) bool {
+		return s == "--resume"
+	})
+	return fmt.Errorf("%s: stopped; go on with: %s --resume: %w", command, a.commandLine(args), why)
 }
 
 // plainWord needs no quotes in a shell.

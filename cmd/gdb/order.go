@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"gdb/blockdev"
 	"gdb/cmd/gdb/cli"
@@ -72,11 +71,8 @@ func (a *app) order(ctx context.Context, dir string, opt parts.OrderOptions, asJ
 	meta, report, err := parts.Order(ctx, st, dev, a.FS, opt)
 	bar.Finish()
 	switch {
-	case errors.Is(err, parts.ErrUsage):
-		return cli.Usage(err)
 	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("order: stopped; go on with: %s --resume: %w",
-			a.commandLine(withoutFlag(os.Args[1:], "--resume")), ctx.Err())
+		return a.stopped("order", ctx.Err())
 	case err != nil:
 		return err
 	case asJSON:

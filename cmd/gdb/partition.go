@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gdb/blockdev"
@@ -60,9 +59,6 @@ func (a *app) partition(ctx context.Context, dir string, opt parts.Options, asJS
 	}
 	report, err := parts.Write(ctx, st, dev, a.FS, opt)
 	bar.Finish()
-	if errors.Is(err, parts.ErrUsage) {
-		return cli.Usage(err)
-	}
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/ingest/steps"
 	"gdb/layout/ingest/stream"
@@ -58,12 +59,13 @@ func Order(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 		opt.Memory = mem.Available() / 2
 	}
 	if opt.Parts < 2 {
-		return nil, nil, usageError{fmt.Errorf("order: %d partitions: want 2 or more", opt.Parts)}
+		return nil, nil, input.AsUsage(fmt.Errorf("order: %d partitions: want 2 or more",
+			opt.Parts))
 	}
 	if s.Meta().Typed() {
-		return nil, nil, usageError{fmt.Errorf("order: %s: nodes of a type follow each other "+
+		return nil, nil, input.AsUsage(fmt.Errorf("order: %s: nodes of a type follow each other "+
 			"there, and partitions would mix them: typed stores are not put into another order "+
-			"so far", s.Dir())}
+			"so far", s.Dir()))
 	}
 	files := openfiles.New(s, dev, mem.NewBudget(max(1, opt.Memory-steps.ProcessBytes-scanBytes)))
 	defer func() { err = errors.Join(err, files.Close()) }()
@@ -72,15 +74,15 @@ func Order(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 		defer func() { err = errors.Join(err, w.close()) }()
 	}
 	if errors.Is(err, partitioner.ErrOptions) {
-		return nil, nil, usageError{fmt.Errorf("order: %w", err)}
+		return nil, nil, input.AsUsage(fmt.Errorf("order: %w", err))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("order: %w", err)
 	}
 	held := files.Budget.Used() + scanBytes
 	if least := held + steps.LeastBytes; opt.Memory < least {
-		return nil, nil, usageError{fmt.Errorf("order: --memory %s is too small: %s nodes need %s",
-			mem.FormatSize(opt.Memory), fmt.Sprint(w.was.Nodes), mem.FormatSize(least))}
+		return nil, nil, input.AsUsage(fmt.Errorf("order: --memory %s is too small: %s nodes "+
+			"need %s", mem.FormatSize(opt.Memory), fmt.Sprint(w.was.Nodes), mem.FormatSize(least)))
 	}
 	meta, err = ingest.RunAgain(ctx, fs, w, w.ingestOptions(&opt, opt.Memory-held))
 	return meta, report, err

@@ -24,6 +24,7 @@ import (
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
+	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
@@ -49,13 +50,7 @@ const partialSuffix = ".partial"
 const ingestLeast, cacheLeast = 96 << 20, 8 << 20
 
 // ErrUsage is returned if a store cannot be cut as the options say.
-var ErrUsage = errors.New("usage")
-
-// usageError is an error that wraps ErrUsage without its text.
-type usageError struct{ error }
-
-// Is reports that target is ErrUsage.
-func (e usageError) Is(target error) bool { return target == ErrUsage }
+var ErrUsage = input.ErrUsage
 
 // Options say how a store is cut.
 type Options struct {
@@ -139,7 +134,7 @@ func Write(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 func validate(ctx context.Context, s *layout.Store, opt *Options) (*roaring.Bitmap, error) {
 	m := s.Meta()
 	bad := func(format string, args ...any) (*roaring.Bitmap, error) {
-		return nil, usageError{fmt.Errorf("partition: "+format, args...)}
+		return nil, input.AsUsage(fmt.Errorf("partition: "+format, args...))
 	}
 	switch {
 	case opt.Out == "":

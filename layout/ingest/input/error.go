@@ -24,8 +24,11 @@ func (e usageError) Unwrap() error { return e.error }
 
 // Usage returns an ErrUsage with this text.
 func Usage(format string, args ...any) error {
-	return usageError{fmt.Errorf("ingest: "+format, args...)}
+	return AsUsage(fmt.Errorf("ingest: "+format, args...))
 }
+
+// AsUsage makes an error an ErrUsage with the same text.
+func AsUsage(err error) error { return usageError{err} }
 
 // Error is a wrong row, header or file of the user's.
 type Error struct {
