@@ -34,7 +34,7 @@ type Predictor struct {
 		sync.Mutex
 		write task.Predictions
 	}
-	fresh *freshNodes // nodes that the graph does not have
+	unseen *unseenNodes // nodes that the graph does not have
 	// whyNot says why the run does not predict these; nil if it does.
 	whyNot error
 	dir    func() error // removes the files
@@ -47,8 +47,8 @@ type PredictorConfig struct {
 	Run string
 	// Computing counts what is held only while outputs are computed; Memory bounds it with the
 	// program. Kept counts outputs and hidden states: what it has no room for is in files of the
-	// run's directory. Fresh counts what predicting nodes takes that the graph does not have.
-	Computing, Kept, Fresh *mem.Budget
+	// run's directory. Unseen counts what predicting nodes takes that the graph does not have.
+	Computing, Kept, Unseen *mem.Budget
 	// OnDisk keeps all in files. Tests set it.
 	OnDisk bool
 }
@@ -80,7 +80,7 @@ func OpenPredictor(ctx context.Context, store *layout.Store, dev blockdev.Device
 		return nil, fmt.Errorf("train: open run %s: %w", c.Run, err)
 	}
 	p = &Predictor{run: c.Run, nodes: store.Meta().Nodes}
-	p.fresh = &freshNodes{trained: light}
+	p.unseen = &unseenNodes{trained: light}
 	scratch := newScratch(light.in, light.dir, predictJob)
 	p.dir = func() error { return store.FS().RemoveAll(store.Path(scratch.dir)) }
 	defer func() {
@@ -91,8 +91,8 @@ func OpenPredictor(ctx context.Context, store *layout.Store, dev blockdev.Device
 	if light.in.edges != nil {
 		return p, errors.New("it predicts edges, and only runs that predict nodes are served")
 	}
-	if p.whyNot = light.whyNoFresh(); p.whyNot == nil {
-		p.whyNot = freshRoom(light)
+	if p.whyNot = light.whyNoUnseen(); p.whyNot == nil {
+		p.whyNot = unseenRoom(light)
 	}
 	if err := p.describe(light.in.task); err != nil {
 		return p, err
@@ -109,7 +109,7 @@ func openLight(ctx context.Context, store *layout.Store, dev blockdev.Device,
 	limits := c.Limits
 	limits.Notes = nil // compute passes them
 	return openTrained(ctx, store, dev, opening{run: c.Run, labeledType: true, limits: limits,
-		budget: c.Fresh, light: true})
+		budget: c.Unseen, light: true})
 }
 
 // describe finds out how predictions are written.
@@ -162,7 +162,7 @@ func (p *Predictor) compute(ctx context.Context, store *layout.Store, dev blockd
 	if p.outputs, err = out.Finish(ctx); err != nil {
 		return errors.Join(err, out.Abort())
 	}
-	p.fresh.states, err = k.finish()
+	p.unseen.states, err = k.finish()
 	return err
 }
 
@@ -280,8 +280,8 @@ func (p *Predictor) Close() error {
 	if p.outputs != nil {
 		err = p.outputs.Close()
 	}
-	for _, t := range p.fresh.states {
+	for _, t := range p.unseen.states {
 		err = errors.Join(err, t.Close())
 	}
-	return errors.Join(err, p.dir(), p.fresh.trained.Close())
+	return errors.Join(err, p.dir(), p.unseen.trained.Close())
 }

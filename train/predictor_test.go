@@ -18,7 +18,7 @@ func mustOpenPredictor(t *testing.T, s *layout.Store, onDisk bool) *Predictor {
 	t.Helper()
 	p, err := OpenPredictor(t.Context(), s, mustDevice(t), PredictorConfig{Run: "t",
 		Limits: Limits{Memory: 1 << 30, Threads: 2}, OnDisk: onDisk, Kept: mem.NewBudget(1 << 28),
-		Fresh: mem.NewBudget(1 << 28), Computing: mem.NewBudget(1 << 29)})
+		Unseen: mem.NewBudget(1 << 28), Computing: mem.NewBudget(1 << 29)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,37 +96,37 @@ func checkPredictor(t *testing.T, name string, p *Predictor, g layouttest.Graph,
 			t.Fatalf("%s: node %d is %s, want %s", name, v, rowText(got[i]), text)
 		}
 	}
-	var nodes []FreshNode
+	var nodes []UnseenNode
 	var like []layout.NodeID
 	for v := range layout.NodeID(g.Nodes) {
 		if !slices.Contains(lists[v], v) {
-			nodes = append(nodes, FreshNode{Neighbors: lists[v],
+			nodes = append(nodes, UnseenNode{Neighbors: lists[v],
 				Features: g.Features[int(v)*g.Dim : (int(v)+1)*g.Dim]})
 			like = append(like, v)
 		}
 	}
-	fresh, err := p.PredictFresh(t.Context(), nodes)
+	unseen, err := p.PredictUnseen(t.Context(), nodes)
 	if err != nil {
 		t.Fatal(name, err)
 	}
 	for i, v := range like {
 		text := strings.Join(want[v][1:], ",")
-		if rowText(fresh[i]) != text {
-			t.Fatalf("%s: a new node like %d is %s, want %s", name, v, rowText(fresh[i]), text)
+		if rowText(unseen[i]) != text {
+			t.Fatalf("%s: a new node like %d is %s, want %s", name, v, rowText(unseen[i]), text)
 		}
 		if i%50 > 0 {
 			continue
 		}
-		one, err := p.PredictFresh(t.Context(), nodes[i:i+1])
+		one, err := p.PredictUnseen(t.Context(), nodes[i:i+1])
 		if err != nil || rowText(one[0]) != text {
 			t.Fatalf("%s: alone, a new node like %d is %v, %v, want %s", name, v, one, err, text)
 		}
 	}
 }
 
-// TestPredictorFreshNeighbors: new nodes that name each other are predicted as nodes of a graph are
-// that has both: a new node with a copy of a neighbor is as one with the neighbor itself.
-func TestPredictorFreshNeighbors(t *testing.T) {
+// TestPredictorUnseenNeighbors: new nodes that name each other are predicted as nodes of a graph
+// that has both are: a new node with a copy of a neighbor is as one with the neighbor itself.
+func TestPredictorUnseenNeighbors(t *testing.T) {
 	g := planted(false)
 	lists := plantedLists(g)
 	s := mustBuild(t, g)
@@ -142,8 +142,8 @@ func TestPredictorFreshNeighbors(t *testing.T) {
 	rest := slices.DeleteFunc(slices.Clone(lists[v]),
 		func(u layout.NodeID) bool { return u == last })
 	twice := len(lists[v]) - len(rest)
-	got, err := p.PredictFresh(t.Context(), []FreshNode{
-		{Features: row(v), Neighbors: rest, Fresh: slices.Repeat([]int{1}, twice)},
+	got, err := p.PredictUnseen(t.Context(), []UnseenNode{
+		{Features: row(v), Neighbors: rest, Unseen: slices.Repeat([]int{1}, twice)},
 		{Features: row(last), Neighbors: lists[last]}})
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestPredictorRefuses(t *testing.T) {
 	mustRun(t, s, c)
 	p := mustOpenPredictor(t, s, false)
 	defer p.Close()
-	_, err := p.PredictFresh(t.Context(), []FreshNode{{}})
+	_, err := p.PredictUnseen(t.Context(), []UnseenNode{{}})
 	if err == nil || !strings.Contains(err.Error(), "types of edges") {
 		t.Errorf("a run that reads types of edges: %v", err)
 	}
@@ -171,11 +171,11 @@ func TestPredictorRefuses(t *testing.T) {
 	mustRun(t, s, testConfig())
 	p = mustOpenPredictor(t, s, false)
 	defer p.Close()
-	for want, n := range map[string]FreshNode{
+	for want, n := range map[string]UnseenNode{
 		"row of 2 values": {Features: make([]float32, 2)},
-		"new neighbor 1":  {Features: make([]float32, plantedDim), Fresh: []int{1}},
+		"new neighbor 1":  {Features: make([]float32, plantedDim), Unseen: []int{1}},
 	} {
-		_, err := p.PredictFresh(t.Context(), []FreshNode{n})
+		_, err := p.PredictUnseen(t.Context(), []UnseenNode{n})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -20,7 +20,7 @@ var errClosed = errors.New("serve: the server ends")
 
 // batcher puts new nodes of requests together and computes them at once.
 type batcher struct {
-	compute func(ctx context.Context, nodes []train.FreshNode) ([]train.Prediction, error)
+	compute func(ctx context.Context, nodes []train.UnseenNode) ([]train.Prediction, error)
 	asks    chan *ask
 	end     chan struct{}
 	work    sync.WaitGroup
@@ -29,17 +29,17 @@ type batcher struct {
 // ask is what one request asks for.
 type ask struct {
 	ctx     context.Context
-	nodes   []train.FreshNode
+	nodes   []train.UnseenNode
 	entries int
 	out     []train.Prediction
 	err     error
 	done    chan struct{}
 }
 
-func newBatcher(p *train.Predictor) *batcher { return startBatcher(p.PredictFresh) }
+func newBatcher(p *train.Predictor) *batcher { return startBatcher(p.PredictUnseen) }
 
 // startBatcher returns a batcher that computes in a goroutine of its own.
-func startBatcher(compute func(context.Context, []train.FreshNode) ([]train.Prediction,
+func startBatcher(compute func(context.Context, []train.UnseenNode) ([]train.Prediction,
 	error)) *batcher {
 	b := &batcher{compute: compute, asks: make(chan *ask), end: make(chan struct{})}
 	b.work.Go(func() {
@@ -56,11 +56,11 @@ func (b *batcher) close() {
 }
 
 // predict returns what is predicted of new nodes.
-func (b *batcher) predict(ctx context.Context, nodes []train.FreshNode) ([]train.Prediction,
+func (b *batcher) predict(ctx context.Context, nodes []train.UnseenNode) ([]train.Prediction,
 	error) {
 	a := &ask{ctx: ctx, nodes: nodes, done: make(chan struct{})}
 	for i := range nodes {
-		a.entries += len(nodes[i].Neighbors) + len(nodes[i].Fresh)
+		a.entries += len(nodes[i].Neighbors) + len(nodes[i].Unseen)
 	}
 	select {
 	case b.asks <- a:
@@ -102,7 +102,7 @@ func (b *batcher) gather(batch []*ask) (full []*ask, late *ask) {
 	for {
 		select {
 		case a := <-b.asks:
-			if nodes+len(a.nodes) > freshMost || entries+a.entries > freshEdgeMost {
+			if nodes+len(a.nodes) > unseenMost || entries+a.entries > unseenEdgeMost {
 				return batch, a
 			}
 			batch = append(batch, a)
@@ -116,7 +116,7 @@ func (b *batcher) gather(batch []*ask) (full []*ask, late *ask) {
 // answer computes a batch. If that fails, each request is computed alone: one may be wrong that
 // the others have nothing to do with.
 func (b *batcher) answer(batch []*ask) {
-	var all []train.FreshNode
+	var all []train.UnseenNode
 	batch = slices.DeleteFunc(batch, func(a *ask) bool {
 		if a.err = a.ctx.Err(); a.err != nil {
 			close(a.done)
@@ -127,9 +127,9 @@ func (b *batcher) answer(batch []*ask) {
 		first := len(all)
 		for _, n := range a.nodes {
 			moved := n
-			moved.Fresh = make([]int, len(n.Fresh))
-			for i, k := range n.Fresh {
-				moved.Fresh[i] = first + k
+			moved.Unseen = make([]int, len(n.Unseen))
+			for i, k := range n.Unseen {
+				moved.Unseen[i] = first + k
 			}
 			all = append(all, moved)
 		}

@@ -13,9 +13,9 @@ import (
 
 // The most that one request to predict may ask for.
 const (
-	predictMost   = 10_000 // nodes of the store
-	freshMost     = 256    // new nodes
-	freshEdgeMost = 65_536 // their neighbors in all
+	predictMost    = 10_000 // nodes of the store
+	unseenMost     = 256    // new nodes
+	unseenEdgeMost = 65_536 // their neighbors in all
 )
 
 // predictIn asks for predictions.
@@ -83,8 +83,8 @@ func predictEndpoint() *endpoint {
 		if len(in.Nodes) == 0 {
 			return out, nil
 		}
-		fresh, err := r.predictNew(ctx, run, in.Nodes)
-		add(fresh, func(int) string { return "" })
+		unseen, err := r.predictNew(ctx, run, in.Nodes)
+		add(unseen, func(int) string { return "" })
 		return out, err
 	})
 }
@@ -112,15 +112,15 @@ func (r *request) checkPredict(run *served, in *predictIn) error {
 	case len(in.IDs) > predictMost:
 		return wrong("ids", fmt.Sprintf("%d nodes", len(in.IDs)),
 			fmt.Sprintf("ask for %d at a time", predictMost))
-	case len(in.Nodes) > freshMost:
+	case len(in.Nodes) > unseenMost:
 		return wrong("nodes", fmt.Sprintf("%d new nodes", len(in.Nodes)),
-			fmt.Sprintf("ask for %d at a time", freshMost))
-	case entries > freshEdgeMost:
+			fmt.Sprintf("ask for %d at a time", unseenMost))
+	case entries > unseenEdgeMost:
 		return wrong("nodes", fmt.Sprintf("%d neighbors", entries),
-			fmt.Sprintf("give %d in all", freshEdgeMost))
+			fmt.Sprintf("give %d in all", unseenEdgeMost))
 	case len(in.Nodes) > 0 && run.batcher == nil:
 		return wrong("nodes", fmt.Sprintf("run %s predicts no new nodes: %v", run.Run(),
-			run.PredictsFresh()), "ask for nodes of the store, or of another run")
+			run.PredictsUnseen()), "ask for nodes of the store, or of another run")
 	}
 	values := int64(1)
 	if in.Probabilities {
@@ -160,16 +160,16 @@ func shortened(text string) string {
 // predictNew predicts new nodes, together with those of other requests.
 func (r *request) predictNew(ctx context.Context, run *served,
 	nodes []newNode) ([]train.Prediction, error) {
-	fresh := make([]train.FreshNode, len(nodes))
+	unseen := make([]train.UnseenNode, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
 		near, err := r.nodesOf(ctx, fmt.Sprintf("nodes[%d].neighbors", i), n.Neighbors)
 		if err != nil {
 			return nil, err
 		}
-		fresh[i] = train.FreshNode{Features: n.Features, Neighbors: near, Fresh: n.NewNeighbors}
+		unseen[i] = train.UnseenNode{Features: n.Features, Neighbors: near, Unseen: n.NewNeighbors}
 	}
-	return run.batcher.predict(ctx, fresh)
+	return run.batcher.predict(ctx, unseen)
 }
 
 // instead says which id was probably meant, or how ids are written.

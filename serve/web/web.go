@@ -104,29 +104,29 @@ func (s *Service) open(ctx context.Context) (err error) {
 }
 
 // shares are the parts of the memory, in bytes.
-type shares struct{ kept, fresh, lookups, requests, computing int64 }
+type shares struct{ kept, unseen, lookups, requests, computing int64 }
 
-// freshLeast is the part for new nodes that is enough whatever the memory is.
-const freshLeast = 64 << 20
+// unseenLeast is the part for new nodes that is enough whatever the memory is.
+const unseenLeast = 64 << 20
 
 // shareOut divides the memory of a process that is not the program's own. While runs are opened,
 // nothing is looked up.
 func shareOut(all int64) shares {
-	p := shares{kept: all / 2, fresh: max(all/8, min(all/4, freshLeast)), requests: all / 8}
-	p.lookups = all - p.kept - p.fresh - p.requests
-	p.computing = all - p.kept - p.fresh
+	p := shares{kept: all / 2, unseen: max(all/8, min(all/4, unseenLeast)), requests: all / 8}
+	p.lookups = all - p.kept - p.unseen - p.requests
+	p.computing = all - p.kept - p.unseen
 	return p
 }
 
 // halved returns the parts of one of two snapshots that are open at a time.
 func (p shares) halved() shares {
-	return shares{kept: p.kept / 2, fresh: p.fresh / 2, lookups: p.lookups / 2,
+	return shares{kept: p.kept / 2, unseen: p.unseen / 2, lookups: p.lookups / 2,
 		requests: p.requests, computing: p.computing / 2}
 }
 
 // openRuns opens the runs.
 func (s *Service) openRuns(ctx context.Context, parts shares) error {
-	kept, fresh := s.budget.Part(parts.kept), s.budget.Part(parts.fresh)
+	kept, unseen := s.budget.Part(parts.kept), s.budget.Part(parts.unseen)
 	for _, name := range s.opt.Runs {
 		if runs.PredictsLinks(s.opt.Store, name) {
 			if err := s.keep(ctx, name, kept); err != nil {
@@ -137,7 +137,7 @@ func (s *Service) openRuns(ctx context.Context, parts shares) error {
 		p, err := train.OpenPredictor(ctx, s.opt.Store, s.opt.Device, train.PredictorConfig{
 			Run: name, Limits: train.Limits{Memory: parts.computing + mem.ProcessBytes,
 				Threads: s.opt.Threads, Notes: s.opt.Notes},
-			Computing: s.budget.Part(parts.computing), Kept: kept, Fresh: fresh})
+			Computing: s.budget.Part(parts.computing), Kept: kept, Unseen: unseen})
 		if err != nil {
 			text := ""
 			if s.opt.Follows {
@@ -148,7 +148,7 @@ func (s *Service) openRuns(ctx context.Context, parts shares) error {
 		}
 		one := &served{Predictor: p}
 		s.nodes = append(s.nodes, one)
-		if why := p.PredictsFresh(); why != nil {
+		if why := p.PredictsUnseen(); why != nil {
 			s.opt.Notes(fmt.Sprintf("run %s predicts the nodes of the store, and no new ones: %v",
 				name, why))
 			continue

@@ -15,25 +15,25 @@ import (
 	"gdb/train/task"
 )
 
-// freshNodes computes what a run predicts of nodes that the graph does not have.
-type freshNodes struct {
+// unseenNodes computes what a run predicts of nodes that the graph does not have.
+type unseenNodes struct {
 	trained *trained // with the graph and the features on disk
 	states  []*exact.Table
 	mu      sync.Mutex // held while something is computed
 }
 
-// FreshNode is a node that the graph does not have.
-type FreshNode struct {
+// UnseenNode is a node that the graph does not have.
+type UnseenNode struct {
 	// Features is its row, as a source of the store would have it.
 	Features []float32
-	// Neighbors are the nodes of the graph that have an edge to it, and Fresh the numbers of those
+	// Neighbors are the nodes of the graph that have an edge to it, and Unseen the numbers of those
 	// of the same call.
 	Neighbors []layout.NodeID
-	Fresh     []int
+	Unseen    []int
 }
 
-// whyNoFresh says why a run does not predict nodes that the graph does not have; nil if it does.
-func (t *trained) whyNoFresh() error {
+// whyNoUnseen says why a run does not predict nodes that the graph does not have; nil if it does.
+func (t *trained) whyNoUnseen() error {
 	c := &t.cfg
 	switch {
 	case c.EvalMode == setting.EvalSampled:
@@ -50,8 +50,8 @@ func (t *trained) whyNoFresh() error {
 	return exact.CheckUnseen(t.inference(t.in, &scratch{}))
 }
 
-// freshRoom returns an error if the memory is too small to predict new nodes.
-func freshRoom(t *trained) error {
+// unseenRoom returns an error if the memory is too small to predict new nodes.
+func unseenRoom(t *trained) error {
 	need := int64(exact.Bytes + exact.HeapBytes)
 	if free := t.in.Budget.Limit() - t.in.Budget.Used(); free < need {
 		return fmt.Errorf("its part of the memory is %s, and it takes %s: raise --memory",
@@ -60,30 +60,30 @@ func freshRoom(t *trained) error {
 	return nil
 }
 
-// PredictsFresh returns nil if the run predicts nodes that the graph does not have, else why not.
-func (p *Predictor) PredictsFresh() error { return p.whyNot }
+// PredictsUnseen returns nil if the run predicts nodes that the graph does not have, else why not.
+func (p *Predictor) PredictsUnseen() error { return p.whyNot }
 
 // Features returns how many values the row of a new node has.
 func (p *Predictor) Features() int {
-	if p.fresh.trained.in.Rows == nil {
+	if p.unseen.trained.in.Rows == nil {
 		return 0
 	}
-	return p.fresh.trained.in.Rows.Width()
+	return p.unseen.trained.in.Rows.Width()
 }
 
-// PredictFresh returns what the run predicts of nodes that the graph does not have, in their order:
+// PredictUnseen returns what the run predicts of nodes that the graph lacks, in their order:
 // to the bit what it would predict if they were the last nodes of the graph, with these edges to
 // them and none from them to others. Calls wait for each other.
-func (p *Predictor) PredictFresh(ctx context.Context, nodes []FreshNode) ([]Prediction, error) {
+func (p *Predictor) PredictUnseen(ctx context.Context, nodes []UnseenNode) ([]Prediction, error) {
 	if p.whyNot != nil {
 		return nil, fmt.Errorf("run %s does not predict new nodes: %w", p.run, p.whyNot)
 	}
-	f := p.fresh
+	f := p.unseen
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	entries := 0
 	for i := range nodes {
-		entries += len(nodes[i].Neighbors) + len(nodes[i].Fresh)
+		entries += len(nodes[i].Neighbors) + len(nodes[i].Unseen)
 	}
 	widest := 0
 	for _, d := range f.trained.model.Dims() {
@@ -94,7 +94,7 @@ func (p *Predictor) PredictFresh(ctx context.Context, nodes []FreshNode) ([]Pred
 		return nil, err
 	}
 	defer f.trained.in.Budget.Release(bytes)
-	u, err := f.unseen(nodes, p.nodes)
+	u, err := f.read(nodes, p.nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func (p *Predictor) PredictFresh(ctx context.Context, nodes []FreshNode) ([]Pred
 	return out, nil
 }
 
-// unseen returns nodes as the model reads them.
-func (f *freshNodes) unseen(nodes []FreshNode, total uint64) (*exact.Unseen, error) {
+// read returns nodes as the model reads them.
+func (f *unseenNodes) read(nodes []UnseenNode, total uint64) (*exact.Unseen, error) {
 	rows := f.trained.in.Rows
 	width := rows.Meta().Dim
 	u := &exact.Unseen{Rows: make([]float32, len(nodes)*width)}
@@ -131,9 +131,9 @@ func (f *freshNodes) unseen(nodes []FreshNode, total uint64) (*exact.Unseen, err
 		if err := rows.Decode(u.Rows[i*width:(i+1)*width], stored); err != nil {
 			return nil, err
 		}
-		list := make([]sample.NodeID, 0, len(n.Neighbors)+len(n.Fresh))
+		list := make([]sample.NodeID, 0, len(n.Neighbors)+len(n.Unseen))
 		list = append(list, n.Neighbors...)
-		for _, k := range n.Fresh {
+		for _, k := range n.Unseen {
 			if k < 0 || k >= len(nodes) {
 				return nil, fmt.Errorf("new node %d: new neighbor %d: there are new nodes 0 to %d",
 					i, k, len(nodes)-1)
