@@ -13,7 +13,6 @@ import (
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
-	"gdb/internal/rng"
 	"gdb/layout"
 	"gdb/layout/layouttest"
 	"gdb/serve/web"
@@ -30,25 +29,9 @@ const testNodes, testDim = 1200, 4
 
 // testGraph is a graph whose ids and classes are hostile.
 func testGraph() layouttest.Graph {
-	draw := rng.NewStream(4)
-	g := layouttest.Graph{Nodes: testNodes, Dim: testDim, Classes: []string{hostile, "birch"},
-		Splits: map[string][]layout.NodeID{}}
+	g := layouttest.Learnable(testNodes, testDim, 3, hostile, "birch")
 	for v := range testNodes {
 		g.IDs = append(g.IDs, fmt.Sprintf("n%d", v))
-		g.Labels = append(g.Labels, int32(v%2))
-		for k := range testDim {
-			x := float32(draw.Float64())
-			if k == v%2 {
-				x++
-			}
-			g.Features = append(g.Features, x)
-		}
-		for range 3 {
-			g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(draw.Below(testNodes)),
-				Dst: layout.NodeID(v)})
-		}
-		split := []string{"train", "train", "val", "test"}[v%4]
-		g.Splits[split] = append(g.Splits[split], layout.NodeID(v))
 	}
 	g.IDs[7] = hostile
 	return g

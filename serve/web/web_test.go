@@ -24,30 +24,11 @@ import (
 )
 
 // The graph of the tests.
-const testNodes, testDim, testClasses = 300, 6, 3
+const testNodes, testDim = 300, 6
 
 // testGraph is a graph of which labels can be learned.
 func testGraph() layouttest.Graph {
-	draw := rng.NewStream(4)
-	g := layouttest.Graph{Nodes: testNodes, Dim: testDim, Classes: []string{"ash", "birch", "fir"},
-		Splits: map[string][]layout.NodeID{}}
-	for v := range testNodes {
-		g.Labels = append(g.Labels, int32(v%testClasses))
-		for k := range testDim {
-			x := float32(draw.Float64())
-			if k == v%testClasses {
-				x++
-			}
-			g.Features = append(g.Features, x)
-		}
-		for range 4 {
-			g.Edges = append(g.Edges, layouttest.Edge{Src: layout.NodeID(draw.Below(testNodes)),
-				Dst: layout.NodeID(v)})
-		}
-		split := []string{"train", "train", "val", "test"}[v%4]
-		g.Splits[split] = append(g.Splits[split], layout.NodeID(v))
-	}
-	return g
+	return layouttest.Learnable(testNodes, testDim, 4, "ash", "birch", "fir")
 }
 
 // mustOpen opens a service for a store with a run.
@@ -272,7 +253,8 @@ func TestWhoMayAsk(t *testing.T) {
 func TestBatcher(t *testing.T) {
 	begun, sizes := make(chan bool, 100), make(chan int, 100)
 	hold := make(chan bool)
-	b := startBatcher(func(_ context.Context, nodes []train.FreshNode) ([]train.Prediction, error) {
+	b := startBatcher(func(_ context.Context, nodes []train.UnseenNode) ([]train.Prediction,
+		error) {
 		begun <- true
 		<-hold
 		sizes <- len(nodes)
@@ -283,7 +265,7 @@ func TestBatcher(t *testing.T) {
 			}
 		}
 		for i, n := range nodes {
-			for _, k := range n.Fresh {
+			for _, k := range n.Unseen {
 				if nodes[k].Features[0] != n.Features[0] {
 					return nil, fmt.Errorf("node %d names one of another request", i)
 				}
@@ -295,8 +277,8 @@ func TestBatcher(t *testing.T) {
 	defer b.close()
 	answers := make(chan error, 10)
 	ask := func(v float32) {
-		nodes := []train.FreshNode{{Features: []float32{v}, Fresh: []int{1}},
-			{Features: []float32{v}, Fresh: []int{0}}}
+		nodes := []train.UnseenNode{{Features: []float32{v}, Unseen: []int{1}},
+			{Features: []float32{v}, Unseen: []int{0}}}
 		if v < 0 {
 			nodes[1].Features = nil
 		}
