@@ -33,6 +33,21 @@ type request struct {
 	store string
 	plans bool      // nothing is trained
 	from  *cli.From // what --from or --from-run takes settings from; nil for nothing
+
+	opened *layout.Store // what open returns; nil before its first call
+}
+
+// open opens the store, once.
+func (r *request) open() (*layout.Store, error) {
+	if r.opened != nil {
+		return r.opened, nil
+	}
+	st, err := r.app.Open(r.cmd.Context(), r.store)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.cmd.Name(), err)
+	}
+	r.opened = st
+	return st, nil
 }
 
 // job is a training, or the plan of one, whose settings are known.

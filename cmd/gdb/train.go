@@ -7,7 +7,6 @@ import (
 	"gdb/cmd/gdb/cli"
 	"gdb/cmd/gdb/searchcmd"
 	"gdb/internal/message"
-	"gdb/layout"
 	"gdb/train/run"
 	"gdb/train/setting"
 
@@ -64,8 +63,8 @@ func taskNames() (names []string) {
 
 // job completes the settings: of the task that --task names, or that the run has which goes on.
 func (r *request) job() (j job, err error) {
-	ctx, line := r.cmd.Context(), r.flags.line
-	if r.from, err = r.app.FromFlags(ctx, r.store, r.flags.from, line); err != nil {
+	line := r.flags.line
+	if r.from, err = r.app.FromFlags(r.flags.from, line, r.open); err != nil {
 		return nil, err
 	}
 	for _, t := range tasks {
@@ -73,9 +72,12 @@ func (r *request) job() (j job, err error) {
 			continue
 		}
 		if was := cmp.Or(line.Resume(), line.FromRun()); t.name == tasks[0].name && was != "" {
-			st, err := layout.OpenLive(ctx, r.app.FS, r.store)
+			st, err := r.open()
+			if err != nil {
+				return nil, err
+			}
 			for _, other := range tasks[1:] {
-				if err == nil && other.owns(st, was) {
+				if other.owns(st, was) {
 					t = other
 				}
 			}
@@ -93,7 +95,11 @@ func (r *request) do() (err error) {
 		return err
 	}
 	ctx := r.cmd.Context()
-	st, dev, err := r.app.OpenStore(ctx, r.store, j.io())
+	st, err := r.open()
+	if err != nil {
+		return err
+	}
+	dev, err := cli.OpenDevice(j.io())
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.cmd.Name(), err)
 	}

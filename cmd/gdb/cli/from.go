@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,8 +24,9 @@ type From struct {
 }
 
 // FromFlags returns what --from, the name of a file, or --from-run, that of a run, takes settings
-// from; nil if neither was given.
-func (a *App) FromFlags(ctx context.Context, store, name string, l *setting.Line) (*From, error) {
+// from; nil if neither was given. open returns the store.
+func (a *App) FromFlags(name string, l *setting.Line, open func() (*layout.Store, error)) (*From,
+	error) {
 	run := l.FromRun()
 	switch {
 	case run == "" && name == "":
@@ -38,18 +38,15 @@ func (a *App) FromFlags(ctx context.Context, store, name string, l *setting.Line
 		return nil, Usage(errors.New("train: --from-run begins a new run, and --resume goes on " +
 			"with one: give one of them"))
 	case run != "":
-		st, err := layout.OpenLive(ctx, a.FS, store)
+		st, err := open()
 		if err != nil {
 			return nil, err
 		}
 		dir := runs.Open(st, run)
 		if _, err := dir.ReadAny(); err != nil {
-			return nil, fmt.Errorf("--from-run: %w", errors.Join(err, st.Close()))
+			return nil, fmt.Errorf("--from-run: %w", err)
 		}
 		name = dir.Path(runs.FileName)
-		if err := st.Close(); err != nil {
-			return nil, err
-		}
 	}
 	f, err := readFrom(a, name)
 	return &f, err
