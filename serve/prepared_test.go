@@ -172,6 +172,31 @@ func TestPreparedBatches(t *testing.T) {
 	}
 }
 
+// TestGivenSeedsAreFreed: an epoch may have more seeds than the split, which are counted until it
+// is over.
+func TestGivenSeedsAreFreed(t *testing.T) {
+	r := start(t, largeStore(t), Options{})
+	k, o := r.connect(t), prepared
+	o.Cache, o.Batch, o.Fanout = "sieve", 1000, []int{1}
+	k.open(o)
+	var seeds []sample.NodeID
+	for i := range 4 * nodesOfLarge {
+		seeds = append(seeds, sample.NodeID(i%nodesOfLarge))
+	}
+	used := int64(0)
+	for i := range 4 {
+		if got := k.given(uint64(i), 0, seeds); len(got) != 12 {
+			t.Fatalf("%d batches of 12,000 seeds", len(got))
+		}
+		k.epoch(uint64(i), 0) // which waits until the one before is over
+		if now := r.budget.Used(); i == 0 {
+			used = now
+		} else if now > used+8*nodesOfLarge { // batches differ a little; seeds take 16 each
+			t.Errorf("%d bytes are counted after the first epoch, %d after %d", used, now, i+1)
+		}
+	}
+}
+
 // TestPreparedPlaces: batches of superbatches have the places of edges where they are asked for.
 func TestPreparedPlaces(t *testing.T) {
 	st := largeStore(t)

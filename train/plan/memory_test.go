@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/internal/mem"
 	"gdb/layout/topology"
 	"gdb/train/setting"
 )
@@ -92,6 +93,46 @@ func TestReadsInPlace(t *testing.T) {
 		}
 		if found != c.want {
 			t.Errorf("%+v: in place %v", c, found)
+		}
+	}
+}
+
+// TestLentSuperbatches: where a caller holds batches, superbatches leave memory for copies of them
+// and of one more; auto does not take them, since nothing is left beside.
+func TestLentSuperbatches(t *testing.T) {
+	f := smallFacts(64 << 20)
+	f.Nodes, f.Cache, f.FeatureCache, f.Evaluates = 100_000, setting.CacheBelady, 1<<20, false
+	f.Lent, f.LentNodeBytes, f.LentEntryBytes = 2, 16, 8
+	splits, err := Plans(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := mem.ArenaBytes(600*(32*4+16) + 1200*8)
+	for _, p := range splits {
+		if p.Lent != 3*each || p.Superbatch == nil || !strings.Contains(p.String(), "clients") {
+			t.Errorf("%d bytes are for 3 copies of %d: %s", p.Lent, each, p)
+		}
+	}
+	least := func(lent int) int64 {
+		f := *f
+		f.Memory, f.Lent = 1, lent
+		var small *TooSmallError
+		if _, err := Plans(&f); !errors.As(err, &small) {
+			t.Fatal(err)
+		}
+		return small.Least
+	}
+	if more := least(2) - least(1); more != each {
+		t.Errorf("with one more batch lent it needs %d bytes more, want %d", more, each)
+	}
+	f.Cache, f.FeatureCache = "auto", 0
+	f.Memory = least(2)
+	if splits, err = Plans(f); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range splits {
+		if p.Superbatch != nil || p.Lent != 0 {
+			t.Errorf("auto takes %s", p)
 		}
 	}
 }
