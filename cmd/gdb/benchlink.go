@@ -76,7 +76,6 @@ func (a *app) benchLink(cmd *cobra.Command, store string, t *trainFlags,
 	if opt.Store, opt.Device, err = a.OpenStore(cmd.Context(), store, t.line.IO()); err != nil {
 		return err
 	}
-	defer func() { err = cli.FirstError(err, opt.Device.Close()) }()
 	p := a.Progress()
 	opt.Progress = p.Update
 	r, err := bench.Link(cmd.Context(), opt)

@@ -45,15 +45,8 @@ adds to it, to first order.`,
 					return err
 				}
 			}
-			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
+			st, dev, err := a.OpenRun(cmd, args[0], &c.Run)
 			if err != nil {
-				return fmt.Errorf("explain: %w", err)
-			}
-			defer func() { err = cli.FirstError(err, dev.Close()) }()
-			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
-				return err
-			}
-			if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
 				return err
 			}
 			if runs.PredictsLinks(st, c.Run) {

@@ -46,7 +46,6 @@ func (a *app) export(ctx context.Context, dir, out string) (err error) {
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	bar := a.Progress()
 	opt := export.Options{Out: out, Memory: a.Memory, Progress: bar.Update}
 	if !a.Quiet {

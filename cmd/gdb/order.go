@@ -61,7 +61,6 @@ func (a *app) order(ctx context.Context, dir string, opt parts.OrderOptions, asJ
 	if err != nil {
 		return fmt.Errorf("order: %w", err)
 	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	opt.Memory, opt.Threads, opt.Seed, opt.Version = a.Memory, a.Threads, a.Seed, "gdb "+version
 	bar := a.Progress()
 	opt.Progress = bar.Update

@@ -50,7 +50,6 @@ func (a *app) partition(ctx context.Context, dir string, opt parts.Options, asJS
 	if err != nil {
 		return fmt.Errorf("partition: %w", err)
 	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	opt.Memory, opt.Threads, opt.Version = a.Memory, a.Threads, "gdb "+version
 	bar := a.Progress()
 	opt.Progress = bar.Update

@@ -54,7 +54,6 @@ one picture, and the settings in which they differ.`,
 			if err != nil {
 				return fmt.Errorf("report: %w", err)
 			}
-			defer func() { err = cli.FirstError(err, dev.Close()) }()
 			if len(names) > 1 {
 				return a.reportSeveral(cmd.Context(), st, names, out)
 			}

@@ -54,15 +54,8 @@ func (a *app) evalCommand() *cobra.Command {
 			if err := checkEval(&c, &applied); err != nil {
 				return err
 			}
-			st, dev, err := a.OpenStore(cmd.Context(), args[0], "auto")
+			st, dev, err := a.OpenRun(cmd, args[0], &c.Run)
 			if err != nil {
-				return fmt.Errorf("eval: %w", err)
-			}
-			defer func() { err = cli.FirstError(err, dev.Close()) }()
-			if c.Run, err = a.Chosen(cmd, st, c.Run); err != nil {
-				return err
-			}
-			if st, err = a.AtRun(cmd.Context(), st, c.Run); err != nil {
 				return err
 			}
 			if c.Limits, err = applied.Limits(&a.App); err != nil {

@@ -33,7 +33,6 @@ func (a commands) cache() *cobra.Command {
 			if opt.Store, opt.Device, err = a.OpenStore(cmd.Context(), store, io); err != nil {
 				return nil, err
 			}
-			defer func() { err = cli.FirstError(err, opt.Device.Close()) }()
 			whole, err := bench.FeatureBytes(opt.Store)
 			if err != nil {
 				return nil, err

@@ -48,7 +48,6 @@ func (a commands) gather() *cobra.Command {
 			if use.Store, use.Device, err = a.OpenStore(cmd.Context(), store, io); err != nil {
 				return nil, err
 			}
-			defer func() { err = cli.FirstError(err, use.Device.Close()) }()
 			whole, err := bench.FeatureBytes(use.Store)
 			if err != nil {
 				return nil, err

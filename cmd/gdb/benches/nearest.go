@@ -33,7 +33,6 @@ func (a commands) nearest() *cobra.Command {
 			if opt.Store, opt.Device, err = a.OpenStore(ctx, store, io); err != nil {
 				return nil, err
 			}
-			defer func() { err = cli.FirstError(err, opt.Device.Close()) }()
 			opt.Budget, opt.Seed = mem.NewProcessBudget(a.Memory), a.Seed
 			return bench.Nearest(ctx, opt)
 		})

@@ -28,7 +28,6 @@ func (a commands) partition() *cobra.Command {
 			if opt.Store, opt.Device, err = a.OpenStore(cmd.Context(), store, io); err != nil {
 				return nil, err
 			}
-			defer func() { err = cli.FirstError(err, opt.Device.Close()) }()
 			p := a.Progress()
 			defer p.Finish()
 			opt.Progress = p.Update

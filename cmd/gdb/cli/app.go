@@ -57,7 +57,8 @@ type App struct {
 	Color      string
 	At         string // the snapshot that is read: see layout.OpenAt
 
-	opened []*layout.Store // CloseStores closes them
+	opened  []*layout.Store   // CloseStores closes them, and the devices
+	devices []blockdev.Device // that OpenStore opened
 }
 
 // leastGoHeap keeps the garbage collector from running all the time under small bounds.
@@ -142,7 +143,8 @@ func (a *App) MayWrite(file string, force bool) error {
 	return nil
 }
 
-// OpenStore opens a store, and the device that its files are read through as --io says.
+// OpenStore opens a store, and the device that its files are read through as --io says. CloseStores
+// closes both.
 func (a *App) OpenStore(ctx context.Context, dir, io string) (*layout.Store, blockdev.Device,
 	error) {
 	st, err := a.Open(ctx, dir)
@@ -150,6 +152,24 @@ func (a *App) OpenStore(ctx context.Context, dir, io string) (*layout.Store, blo
 		return nil, nil, err
 	}
 	dev, err := OpenDevice(io)
+	if err == nil {
+		a.devices = append(a.devices, dev)
+	}
+	return st, dev, err
+}
+
+// OpenRun opens a store as of the snapshot of a run, and a device. If no run is asked for, it is
+// the best one, whose name is written to run. CloseStores closes both.
+func (a *App) OpenRun(cmd *cobra.Command, dir string, run *string) (*layout.Store, blockdev.Device,
+	error) {
+	st, dev, err := a.OpenStore(cmd.Context(), dir, string(blockdev.Auto))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", cmd.Name(), err)
+	}
+	if *run, err = a.Chosen(cmd, st, *run); err != nil {
+		return nil, nil, err
+	}
+	st, err = a.AtRun(cmd.Context(), st, *run)
 	return st, dev, err
 }
 

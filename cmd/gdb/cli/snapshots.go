@@ -73,11 +73,14 @@ func (a *App) NoAt(run string) error {
 	return nil
 }
 
-// CloseStores closes all stores that were opened.
+// CloseStores closes all stores that were opened, and the devices that they are read through.
 func (a *App) CloseStores() (err error) {
+	for _, dev := range a.devices {
+		err = errors.Join(err, dev.Close())
+	}
 	for _, st := range a.opened {
 		err = errors.Join(err, st.Close())
 	}
-	a.opened = nil
+	a.opened, a.devices = nil, nil
 	return err
 }

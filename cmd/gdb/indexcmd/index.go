@@ -196,7 +196,6 @@ func (a *app) vectors(ctx context.Context, dir string, o options) (err error) {
 	if err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	if o.drop {
 		err := nearest.Drop(ctx, st, o.of)
 		if errors.Is(err, kv.ErrNotFound) {
@@ -238,7 +237,6 @@ func (a *app) index(ctx context.Context, dir, name string, drop bool) (err error
 	if err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	label, property, ok := splitName(st.Meta(), name)
 	if !ok {
 		return cli.Usage(fmt.Errorf("index: %q is not TYPE.COLUMN or vectors; %s info %s lists "+

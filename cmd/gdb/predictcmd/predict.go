@@ -92,7 +92,6 @@ func (w *command) run(cmd *cobra.Command, dir string) (err error) {
 	if err != nil {
 		return fmt.Errorf("predict: %w", err)
 	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	c := w.config
 	if c.Run, err = w.Chosen(cmd, st, c.Run); err != nil {
 		return err

@@ -125,7 +125,6 @@ func (c *command) with(cmd *cobra.Command, dir string,
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Running, err)
 	}
-	defer func() { err = cli.FirstError(err, dev.Close()) }()
 	return do(st, dev)
 }
 
