@@ -1,5 +1,8 @@
 // Package adjacency holds neighbor lists of whole relations in memory, sorted, for joins over many
 // nodes: a list is found in O(1), and an edge in O(log degree).
+//
+// The graph algorithms (layout/algorithm) hold lists in another form, because they need offsets of
+// 64 bits, weights, and no types, and fill lists from several goroutines in any order of owners.
 package adjacency
 
 import (
