@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/blockdev"
 	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/topology"
@@ -76,14 +75,7 @@ func TestColumnsOfHubs(t *testing.T) {
 		Options: h.options(false, false, false)}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := layout.OpenLive(t.Context(), fs, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, dev := mustOpenOn(t, fs, "s")
 	defer dev.Close()
 	for _, resident := range []bool{false, true} {
 		top, err := topology.Open(t.Context(), s, dev, layout.In, topology.Options{

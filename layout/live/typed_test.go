@@ -253,9 +253,8 @@ func (h *typedHistory) withTags(t *testing.T) {
 	}
 }
 
-// typedContents returns all that a typed store has, as text: also the columns of edges, and lists
-// in all forms.
-func typedContents(t *testing.T, fs vfs.FS, dir string, r *rand.Rand) string {
+// mustOpenOn opens a store, and a device to read it, which the caller closes.
+func mustOpenOn(t *testing.T, fs vfs.FS, dir string) (*layout.Store, blockdev.Device) {
 	t.Helper()
 	s, err := layout.OpenLive(t.Context(), fs, dir)
 	if err != nil {
@@ -265,6 +264,14 @@ func typedContents(t *testing.T, fs vfs.FS, dir string, r *rand.Rand) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, dev
+}
+
+// typedContents returns all that a typed store has, as text: also the columns of edges, and lists
+// in all forms.
+func typedContents(t *testing.T, fs vfs.FS, dir string, r *rand.Rand) string {
+	t.Helper()
+	s, dev := mustOpenOn(t, fs, dir)
 	defer dev.Close()
 	b := &strings.Builder{}
 	b.WriteString(contentsOf(t, s, r))
@@ -272,7 +279,7 @@ func typedContents(t *testing.T, fs vfs.FS, dir string, r *rand.Rand) string {
 		lists(t, b, s, dev, layout.In, topology.Options{Resident: true, Form: form}, r)
 	}
 	of := make([][]edgetable.Entry, len(s.Meta().Relations))
-	err = topology.Scan(t.Context(), s, dev, layout.In, func(first layout.NodeID, _ bool,
+	err := topology.Scan(t.Context(), s, dev, layout.In, func(first layout.NodeID, _ bool,
 		l *listfile.Lists) error {
 		for i := range len(l.Off) - 1 {
 			next := map[uint16]uint32{}
@@ -306,16 +313,9 @@ func typedContents(t *testing.T, fs vfs.FS, dir string, r *rand.Rand) string {
 // exported exports a store, and returns the bytes of all files.
 func exported(t *testing.T, fs vfs.FS, dir, out string) (all string) {
 	t.Helper()
-	s, err := layout.OpenLive(t.Context(), fs, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, dev := mustOpenOn(t, fs, dir)
 	defer dev.Close()
-	err = export.Export(t.Context(), s, dev, fs, export.Options{Out: out, Memory: 1 << 30})
+	err := export.Export(t.Context(), s, dev, fs, export.Options{Out: out, Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

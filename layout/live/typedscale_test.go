@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"gdb/blockdev"
-	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/source"
 	"gdb/layout/openfiles"
@@ -19,14 +17,7 @@ import (
 // featureRowsOf returns the rows of features of the first n nodes.
 func featureRowsOf(t *testing.T, fs vfs.FS, n int) (rows [][]float32) {
 	t.Helper()
-	s, err := layout.OpenLive(t.Context(), fs, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dev, err := blockdev.Open(blockdev.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, dev := mustOpenOn(t, fs, "s")
 	defer dev.Close()
 	open := openfiles.New(s, dev, nil)
 	defer open.Close()

@@ -240,9 +240,7 @@ func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
 
 // PlacedSampler returns a sampler as Sampler does, whose batches also have the places of edges.
 func (s *Source) PlacedSampler(fanout []int, seed uint64) (*sample.Sampler, error) {
-	x := s.Extras
-	x.Places = true
-	return s.samplerOf(s.Topology, x, fanout, seed)
+	return s.samplerOf(s.Topology, s.extras(&Config{Places: true}), fanout, seed)
 }
 
 func (s *Source) samplerOf(t topology.Reader, x sample.Extras, fanout []int, seed uint64) (
