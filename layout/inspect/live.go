@@ -240,7 +240,7 @@ func (l *liveChecker) merged() error {
 
 // mergedLists compares the lists of a direction with the catalog, and with the deleted nodes.
 func (l *liveChecker) mergedLists(dir layout.Direction, deleted *roaring.Bitmap) error {
-	m := l.s.Meta()
+	m, numbers := l.s.Meta(), layout.ListsOf(l.s.Meta(), dir)
 	edges, loops, types := uint64(0), uint64(0), make([]uint64, len(m.EdgeTypes))
 	err := topology.Scan(l.ctx, l.s, l.dev, dir, func(first layout.NodeID, _ bool,
 		lists *listfile.Lists) error {
@@ -250,7 +250,7 @@ func (l *liveChecker) mergedLists(dir layout.Direction, deleted *roaring.Bitmap)
 				l.find(-1, -1, "node %d was deleted and has %d %s-edges", v, to-from, dir)
 			}
 			for k, u := range lists.Nbrs[from:to] {
-				if k > 0 && u < lists.Nbrs[from+uint64(k)-1] {
+				if k > 0 && !inOrder(numbers, v, lists, from+uint64(k)) {
 					l.find(-1, -1, "the merged %s-list of node %d is not sorted", dir, v)
 				}
 				if u == v {
@@ -280,6 +280,17 @@ func (l *liveChecker) mergedLists(dir layout.Direction, deleted *roaring.Bitmap)
 		}
 	}
 	return nil
+}
+
+// inOrder reports whether entry k of the list of a node may follow the one before it. Of a typed
+// store the lists of a node by each relation follow each other.
+func inOrder(numbers *layout.NodeLists, v layout.NodeID, l *listfile.Lists, k uint64) bool {
+	if numbers == nil || l.Types[k-1] == l.Types[k] {
+		return l.Nbrs[k-1] <= l.Nbrs[k]
+	}
+	before, err := numbers.List(v, l.Types[k-1])
+	now, err2 := numbers.List(v, l.Types[k])
+	return err == nil && err2 == nil && before < now
 }
 
 // labelRows is how many rows of labels are read together.

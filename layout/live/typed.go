@@ -54,8 +54,8 @@ func (a *appending) openTyped(ctx context.Context) (source.Source, error) {
 }
 
 // runTyped makes a level of edges of a typed store, and lists it in the catalog. The sources are
-// read twice: to find the nodes at the ends of edges, and to make the level. With tables of nodes
-// it writes the store anew.
+// read twice: to find the nodes at the ends of edges, and to make the level. With tables of nodes,
+// and where edges are in splits, it writes the store anew.
 func (a *appending) runTyped(ctx context.Context) (done *Added, err error) {
 	if a.batch != nil {
 		if edges, nodes := a.batch.Len(); edges+nodes == 0 {
@@ -70,8 +70,8 @@ func (a *appending) runTyped(ctx context.Context) (done *Added, err error) {
 	if done, err := a.claim(src.Info()); done != nil || err != nil {
 		return done, err
 	}
-	if len(a.opt.NodeTables) > 0 {
-		return a.appendNodes(ctx, src)
+	if len(a.opt.NodeTables) > 0 || len(a.meta.EdgeSplits) > 0 {
+		return a.appendAnew(ctx, src)
 	}
 	all := openfiles.New(a.store, a.dev, a.budget)
 	defer func() { err = errors.Join(err, all.Close()) }()

@@ -204,6 +204,7 @@ func TestAppendTyped(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			sound(t, fs, "live")
 			want := typedContents(t, fs, "once", r)
 			if got := typedContents(t, fs, "live", r); got != want {
 				t.Errorf("appended:\n%s\nat once:\n%s", got, want)
@@ -225,6 +226,7 @@ func TestAppendTyped(t *testing.T) {
 				t.Fatal(err)
 			}
 			sameFiles(t, fs, "live", m, "same", other)
+			sound(t, fs, "live")
 			got, plain := reflect.ValueOf(made(m)), reflect.ValueOf(made(other))
 			for i := range got.NumField() {
 				if a, b := got.Field(i), plain.Field(i); !reflect.DeepEqual(a.Interface(),

@@ -150,6 +150,10 @@ func (d *typedDeletion) readEdges(ctx context.Context, opt ingest.Options) (err 
 		return input.Usage("--delete-edges: edges are named by their ends and their time: give " +
 			"--weight-col none if a column is taken for weights")
 	}
+	if info.Timed && typedchange.AllEdges(d.meta) > d.meta.Edges {
+		return input.Usage("--delete-edges: edges of other splits than train are stored without " +
+			"times: name edges by their ends, and give --time-col none")
+	}
 	files, err := typedlevel.NewFiles(src, d.meta, d.dict)
 	if err != nil {
 		return err

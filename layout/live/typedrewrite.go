@@ -33,7 +33,7 @@ type rewriting struct {
 	rows    *layout.Store  // the tables of nodes; nil if there are none
 	change  typedchange.Change
 	changed *roaring.Bitmap
-	gone    uint64 // entries of in-lists that the new base has less
+	gone    uint64 // edges that the new base has less: see typedchange.AllEdges
 	// without leaves out deleted edges; nil if none are.
 	without func(c *source.EdgeChunk) *source.EdgeChunk
 }
@@ -58,26 +58,41 @@ func (a *appending) newRewriting() (*rewriting, error) {
 
 func (r *rewriting) close() error { return r.files.Close() }
 
-// appendNodes adds nodes, and edges among them and those of the store, and gives nodes of the store
+// appendAnew adds nodes, and edges among them and those of the store, and gives nodes of the store
 // other values.
-func (a *appending) appendNodes(ctx context.Context, src source.Source) (done *Added, err error) {
+func (a *appending) appendAnew(ctx context.Context, src source.Source) (done *Added, err error) {
 	r, err := a.newRewriting()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.readTables(ctx); err != nil {
-		return nil, err
-	}
-	read := openfiles.New(r.rows, r.dev, r.budget)
-	defer func() { err = errors.Join(err, read.Close()) }()
-	dict, err := r.match(ctx, read)
+	dict, err := r.files.IDs(ctx, 0)
 	if err != nil {
 		return nil, err
+	}
+	if len(a.opt.NodeTables) > 0 {
+		if err := r.readTables(ctx); err != nil {
+			return nil, err
+		}
+		read := openfiles.New(r.rows, r.dev, r.budget)
+		defer func() { err = errors.Join(err, read.Close()) }()
+		if dict, err = r.match(ctx, read, dict); err != nil {
+			return nil, err
+		}
 	}
 	more, err := typedlevel.NewFiles(src, r.meta, dict)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.meta.EdgeSplits) > 0 {
+		d, err := typedchange.NewDivider(ctx, r.meta, more.Each, r.budget)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		if r.change.Divider = d; r.rows == nil && d.Empty() {
+			return &Added{LevelMeta: kv.LevelMeta{Snapshot: r.meta.Snapshot}}, nil
+		}
 	}
 	done, err = r.run(ctx, more.Each, src.Info())
 	if err == nil && r.onlyNew {
@@ -127,12 +142,10 @@ func (r *rewriting) checkFeatures(name string, typ int, info *source.Info) error
 	return nil
 }
 
-// match finds the nodes of the tables in the store, and returns a dictionary of both.
-func (r *rewriting) match(ctx context.Context, read *openfiles.Set) (ids.Dictionary, error) {
-	known, err := r.files.IDs(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
+// match finds the nodes of the tables in the store, which has the ids known, and returns a
+// dictionary of both.
+func (r *rewriting) match(ctx context.Context, read *openfiles.Set, known ids.Dictionary) (
+	ids.Dictionary, error) {
 	fresh, err := read.IDs(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -183,15 +196,12 @@ func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source
 	if err != nil {
 		return nil, err
 	}
-	was := typedlevel.OfPieces(r.meta, r.dev, r.budget, pieces)
 	r.change.Store = r.store
-	r.change.Edges = func(ctx context.Context, fn func(c *source.EdgeChunk) error) error {
-		err := was(ctx, func(c *source.EdgeChunk) error { return fn(r.staying(c)) })
-		if err != nil || more == nil {
-			return err
-		}
-		return more(ctx, fn)
+	was := typedlevel.OfPieces(r.meta, r.dev, r.budget, pieces)
+	if len(r.meta.EdgeSplits) > 0 {
+		was = typedlevel.WithSplits(was, r.store.Base(), r.dev)
 	}
+	r.change.Edges, r.change.More, r.change.Stays = was, more, r.staying
 	src, err := typedchange.New(r.change, r.dev, r.budget)
 	if err != nil {
 		return nil, err
@@ -211,8 +221,8 @@ func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source
 	}
 	done = &Added{LevelMeta: r.newLevel(src.Fresh(), kv.SourceMeta{Format: info.Format,
 		Paths: info.Paths}), Replaced: src.Changed(), Anew: true}
-	done.UUID, done.Edges = made.UUID, made.Edges-min(made.Edges, r.meta.Edges)
-	r.gone = r.meta.Edges - min(made.Edges, r.meta.Edges)
+	before, now := typedchange.AllEdges(r.meta), typedchange.AllEdges(made)
+	done.UUID, done.Edges, r.gone = made.UUID, now-min(now, before), before-min(now, before)
 	for _, f := range made.Files {
 		done.Bytes += f.Size
 	}

@@ -135,6 +135,18 @@ func all(n int) (columns []int) {
 // once ingests the whole model.
 func (m *typedModel) once(t *testing.T, fs vfs.FS, out string, id kv.UUID) *kv.Meta {
 	t.Helper()
+	opt := m.whole(t, fs)
+	opt.Out, opt.UUID = out, id
+	made, err := ingest.Run(t.Context(), fs, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// whole writes the tables of the model, and returns how they are ingested.
+func (m *typedModel) whole(t *testing.T, fs vfs.FS) ingest.Options {
+	t.Helper()
 	opt := m.opt
 	for _, typ := range modelTypes {
 		writeText(t, fs, typ+".csv", csv(modelHeads[typ], m.nodes[typ], all(len(modelHeads[typ]))))
@@ -142,12 +154,21 @@ func (m *typedModel) once(t *testing.T, fs vfs.FS, out string, id kv.UUID) *kv.M
 	}
 	opt.Relations = slices.Clone(modelKeys)
 	opt.Relations = append(opt.Relations, m.edgeFiles(t, fs, m.edges, "")...)
-	opt.Out, opt.UUID = out, id
-	made, err := ingest.Run(t.Context(), fs, opt)
-	if err != nil {
-		t.Fatal(err)
+	return opt
+}
+
+// sameMeta compares the metadata of a store that commits made with those of an ingest.
+func (m *typedModel) sameMeta(t *testing.T, live, want *kv.Meta) {
+	t.Helper()
+	got, plain := reflect.ValueOf(made(live)), reflect.ValueOf(made(want))
+	for i := range got.NumField() {
+		if got.Type().Field(i).Name == "Times" && m.noLikes() {
+			continue // a file without rows does not tell how times are written
+		}
+		if a, b := got.Field(i), plain.Field(i); !reflect.DeepEqual(a.Interface(), b.Interface()) {
+			t.Errorf("%s: %+v, of an ingest %+v", got.Type().Field(i).Name, a, b)
+		}
 	}
-	return made
 }
 
 // edgeFiles writes tables of edges.
@@ -372,16 +393,8 @@ func TestTypedNodes(t *testing.T) {
 			}
 			want := m.once(t, fs, "once", s.Meta().UUID)
 			sameFiles(t, fs, "live", s.Meta(), "once", want)
-			got, plain := reflect.ValueOf(made(s.Meta())), reflect.ValueOf(made(want))
-			for i := range got.NumField() {
-				if got.Type().Field(i).Name == "Times" && m.noLikes() {
-					continue // a file without rows does not tell how times are written
-				}
-				if a, b := got.Field(i), plain.Field(i); !reflect.DeepEqual(a.Interface(),
-					b.Interface()) {
-					t.Errorf("%s: %+v, of an ingest %+v", got.Type().Field(i).Name, a, b)
-				}
-			}
+			m.sameMeta(t, s.Meta(), want)
+			sound(t, fs, "live")
 			for _, split := range want.Splits {
 				a, err := s.Split(t.Context(), split.Name)
 				other, err2 := layout.Open(t.Context(), fs, "once")

@@ -279,6 +279,9 @@ func (d *EdgeDraw) Names() (names []string) {
 	return names
 }
 
+// Of returns the name of the split of edges between two nodes.
+func (d *EdgeDraw) Of(a, b uint32) string { return edgefile.Splits[d.split(a, b)] }
+
 // split returns the number of the split of edges between two nodes.
 func (d *EdgeDraw) split(a, b uint32) int {
 	pair := uint64(min(a, b))<<32 | uint64(max(a, b))

@@ -9,10 +9,26 @@ import (
 	"gdb/layout/typedlevel"
 )
 
-// Edges streams the edges whose ends stay, and those of reverse relations behind them.
+// Edges streams the edges that stay, and whose ends do, then new ones, and those of reverse
+// relations behind each chunk.
 func (s *Source) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
 	staying := func(ctx context.Context, fn func(*source.EdgeChunk) error) error {
-		return s.Change.Edges(ctx, func(c *source.EdgeChunk) error { return fn(s.present(c)) })
+		err := s.Change.Edges(ctx, func(c *source.EdgeChunk) error {
+			if s.Divider != nil {
+				s.Divider.mark(c)
+			}
+			if s.Stays != nil {
+				c = s.Stays(c)
+			}
+			return fn(s.present(c))
+		})
+		switch {
+		case err != nil || s.More == nil:
+			return err
+		case s.Divider == nil:
+			return s.More(ctx, fn)
+		}
+		return s.More(ctx, func(c *source.EdgeChunk) error { return s.divide(c, fn) })
 	}
 	return typedlevel.BothWays(ctx, s.meta, staying, func(c *source.EdgeChunk, r kv.RelationMeta) {
 		for i := range c.SrcInt {
@@ -42,7 +58,7 @@ func Select(c *source.EdgeChunk, keep func(i int) bool) *source.EdgeChunk {
 	if len(some) == len(c.SrcInt) {
 		return c
 	}
-	out := &source.EdgeChunk{Where: c.Where, Rounded: c.Rounded,
+	out := &source.EdgeChunk{Where: c.Where, Rounded: c.Rounded, Split: c.Split,
 		Columns: make([]columnfile.Values, len(c.Columns))}
 	for _, i := range some {
 		out.SrcInt, out.DstInt = append(out.SrcInt, c.SrcInt[i]), append(out.DstInt, c.DstInt[i])

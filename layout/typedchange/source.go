@@ -34,10 +34,15 @@ type Change struct {
 	Rows *layout.Store
 	// Of has for each node of Rows the node of Store, or Absent.
 	Of []uint32
-	// Edges stream the edges of the new store: ends are nodes of Store, and those of Rows as their
-	// numbers behind these. Those of nodes that are gone are left out.
+	// Edges stream the edges of Store. If they are in splits, each chunk has the name of one. Stays
+	// leaves out those of a chunk that go, besides those of nodes in Gone; nil if none do.
 	Edges typedlevel.Edges
-	Gone  *roaring.Bitmap // nodes of Store that are deleted; nil for none
+	Stays func(c *source.EdgeChunk) *source.EdgeChunk
+	// More stream new edges, nil for none: ends are nodes of Store, and those of Rows as their
+	// numbers behind these. Divider gives them their splits; nil if edges have none.
+	More    typedlevel.Edges
+	Divider *Divider
+	Gone    *roaring.Bitmap // nodes of Store that are deleted; nil for none
 }
 
 // Source is a Change as ingest reads it.
@@ -115,6 +120,9 @@ func (s *Source) describe() error {
 	s.describeFeatures()
 	for _, split := range m.Splits {
 		i.Splits = append(i.Splits, split.Name)
+	}
+	for _, split := range m.EdgeSplits {
+		i.EdgeSplits = append(i.EdgeSplits, split.Name)
 	}
 	if l := m.Labels; l != nil {
 		i.Labels = &source.LabelInfo{Kind: l.Kind, OfType: l.OfType, Text: l.Kind != "target",

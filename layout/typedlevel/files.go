@@ -205,10 +205,14 @@ func (f *Files) values(c, out *source.EdgeChunk, relation int) {
 			out.Columns = append(out.Columns, c.Columns[from])
 			continue
 		}
-		var none columnfile.Values
-		for range n {
-			none.AddNull(stored[k].Type)
-		}
-		out.Columns = append(out.Columns, none)
+		out.Columns = append(out.Columns, nulls(stored[k].Type, n))
 	}
+}
+
+// nulls returns n values of a column that all are null.
+func nulls(typ string, n int) (none columnfile.Values) {
+	for range n {
+		none.AddNull(typ)
+	}
+	return none
 }
