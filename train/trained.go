@@ -138,6 +138,7 @@ func (t *trained) open(ctx context.Context, store *layout.Store, dev blockdev.De
 		return err
 	}
 	m := labeled(store.Meta(), &t.cfg)
+	model.Of(&t.cfg).PlaceTypes(m)
 	if model.Of(&t.cfg).FitRows(m); o.explains { // gradients are of all values
 		t.cfg.SparseWords = 0
 	}

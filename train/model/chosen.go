@@ -200,9 +200,8 @@ func (c Chosen) FitRows(m *kv.Meta) {
 
 // fitTypes sets what the model has to know of the types of a typed store.
 func (c Chosen) fitTypes(m *kv.Meta) {
-	for _, t := range m.NodeTypes {
-		c.NodeTypes = append(c.NodeTypes, int(t.First))
-	}
+	c.NodeTypes = make([]int, len(m.NodeTypes))
+	c.PlaceTypes(m)
 	if len(m.Features) > 0 {
 		for _, s := range m.Features[0].Sections {
 			c.TypeWidths = append(c.TypeWidths, s.Dim)
@@ -210,6 +209,14 @@ func (c Chosen) fitTypes(m *kv.Meta) {
 	}
 	for _, r := range m.Relations {
 		c.RelationSources = append(c.RelationSources, r.Src)
+	}
+}
+
+// PlaceTypes sets where the types of nodes begin that the model knows of: a store that nodes were
+// added to has some of them elsewhere than when the run began.
+func (c Chosen) PlaceTypes(m *kv.Meta) {
+	for i := range min(len(c.NodeTypes), len(m.NodeTypes)) {
+		c.NodeTypes[i] = int(m.NodeTypes[i].First)
 	}
 }
 

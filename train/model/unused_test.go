@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gdb/kv"
 	"gdb/train/setting"
 )
 
@@ -76,5 +77,19 @@ func TestDocumentedOptions(t *testing.T) {
 	}
 	if looked != 77 {
 		t.Errorf("%d cells were looked at", looked)
+	}
+}
+
+// TestPlaceTypes: where types begin is as the store has them, and nothing is where the model knows
+// none.
+func TestPlaceTypes(t *testing.T) {
+	m := &kv.Meta{NodeTypes: []kv.NodeTypeMeta{{Name: "a"}, {Name: "b", First: 7}}}
+	c := setting.Node{}
+	if Of(&c).PlaceTypes(m); c.NodeTypes != nil {
+		t.Errorf("a model without types has %v", c.NodeTypes)
+	}
+	c.NodeTypes = []int{0, 5}
+	if Of(&c).PlaceTypes(m); !slices.Equal(c.NodeTypes, []int{0, 7}) {
+		t.Errorf("types begin at %v", c.NodeTypes)
 	}
 }
