@@ -136,14 +136,15 @@ func (p *Predictor) compute(ctx context.Context, store *layout.Store, dev blockd
 	defer func() { err = errors.Join(err, t.Close()) }()
 	k := &keeping{ctx: ctx, place: place, dims: t.model.Dims(), rows: int(store.Meta().Nodes)}
 	defer func() { err = errors.Join(err, k.abort()) }()
+	rows := k.rows
 	if p.set = t.set; p.set != nil {
-		k.rows = int(p.set.GetCardinality())
+		rows = int(p.set.GetCardinality())
 	}
 	if err := t.in.Budget.Reserve("evaluation", exact.HeapBytes); err != nil {
 		return err
 	}
 	defer t.in.Budget.Release(exact.HeapBytes)
-	out, err := place.Begin("outputs", k.rows, t.in.task.Outputs())
+	out, err := place.Begin("outputs", rows, t.in.task.Outputs())
 	if err != nil {
 		return err
 	}

@@ -154,26 +154,69 @@ func TestPredictorUnseenNeighbors(t *testing.T) {
 	}
 }
 
-// TestPredictorRefuses: what cannot be answered is said.
-func TestPredictorRefuses(t *testing.T) {
+// TestPredictorRelations: where edges have types, and nodes have some or none, a new node with the
+// row, the list and the types of a node's edges is predicted as that is.
+func TestPredictorRelations(t *testing.T) {
 	g := plantedTypes()
+	t.Run("typed", func(t *testing.T) { comparePredictorRelations(t, g) })
+	g.Types, g.Relations = nil, nil
+	t.Run("plain", func(t *testing.T) { comparePredictorRelations(t, g) })
+}
+
+func comparePredictorRelations(t *testing.T, g layouttest.Graph) {
 	s := mustBuild(t, g)
 	c := testConfig()
 	c.Model, c.Epochs = "rgcn", 1
 	mustRun(t, s, c)
 	p := mustOpenPredictor(t, s, false)
 	defer p.Close()
-	_, err := p.PredictUnseen(t.Context(), []UnseenNode{{}})
-	if err == nil || !strings.Contains(err.Error(), "types of edges") {
-		t.Errorf("a run that reads types of edges: %v", err)
+	if err := p.PredictsUnseen(); err != nil || !p.ReadsRelations() {
+		t.Fatalf("%v, reads relations: %v", err, p.ReadsRelations())
 	}
-	s = mustBuild(t, planted(false))
+	var nodes []UnseenNode
+	var like []layout.NodeID
+	for v := range layout.NodeID(g.Nodes) {
+		n, loop := UnseenNode{Features: g.Features[int(v)*g.Dim : (int(v)+1)*g.Dim]}, false
+		if s.Meta().Typed() {
+			n.Type = s.Meta().TypeOf(v)
+			n.Features = n.Features[:p.Features(n.Type)]
+		}
+		for i := range g.Edges {
+			if e := &g.Edges[len(g.Edges)-1-i]; e.Dst == v { // in any order
+				n.Neighbors = append(n.Neighbors, e.Src)
+				n.Relations = append(n.Relations, uint32(e.Type))
+				loop = loop || e.Src == v
+			}
+		}
+		if !loop {
+			nodes, like = append(nodes, n), append(like, v)
+		}
+	}
+	want, err := p.Predict(t.Context(), like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.PredictUnseen(t.Context(), nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range like {
+		if rowText(got[i]) != rowText(want[i]) {
+			t.Fatalf("a new node like %d is %s, want %s", v, rowText(got[i]), rowText(want[i]))
+		}
+	}
+}
+
+// TestPredictorRefuses: what cannot be answered is said.
+func TestPredictorRefuses(t *testing.T) {
+	s := mustBuild(t, planted(false))
 	mustRun(t, s, testConfig())
-	p = mustOpenPredictor(t, s, false)
+	p := mustOpenPredictor(t, s, false)
 	defer p.Close()
 	for want, n := range map[string]UnseenNode{
 		"row of 2 values": {Features: make([]float32, 2)},
 		"new neighbor 1":  {Features: make([]float32, plantedDim), Unseen: []int{1}},
+		"1 types of 0":    {Features: make([]float32, plantedDim), Relations: []uint32{0}},
 	} {
 		_, err := p.PredictUnseen(t.Context(), []UnseenNode{n})
 		if err == nil || !strings.Contains(err.Error(), want) {

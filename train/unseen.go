@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/rowfile"
 	"gdb/sample"
+	"gdb/train/columns"
 	"gdb/train/exact"
 	"gdb/train/setting"
 	"gdb/train/task"
@@ -24,12 +27,18 @@ type unseenNodes struct {
 
 // UnseenNode is a node that the graph does not have.
 type UnseenNode struct {
-	// Features is its row, as a source of the store would have it.
+	// Type is the number of its type in a typed store; 0 in others.
+	Type int
+	// Features is its row, as a source of the store would have it, or, of a run whose features are
+	// made of columns, as Predictor.Columns encodes it.
 	Features []float32
 	// Neighbors are the nodes of the graph that have an edge to it, and Unseen the numbers of those
 	// of the same call.
 	Neighbors []layout.NodeID
 	Unseen    []int
+	// Relations are the types of the edges of Neighbors, and of those of Unseen behind them; nil if
+	// edges have no types, or the model does not read them.
+	Relations []uint32
 }
 
 // whyNoUnseen says why a run does not predict nodes that the graph does not have; nil if it does.
@@ -38,8 +47,6 @@ func (t *trained) whyNoUnseen() error {
 	switch {
 	case c.EvalMode == setting.EvalSampled:
 		return errors.New("its evaluation is sampled, and new nodes are computed exactly")
-	case c.Features == setting.FeaturesColumns:
-		return errors.New("its features are made of columns of tables")
 	case c.Precompute:
 		return errors.New("it was trained with --precompute")
 	case c.Timed():
@@ -47,7 +54,27 @@ func (t *trained) whyNoUnseen() error {
 	case t.in.Rows != nil && t.in.Rows.Meta().DType == rowfile.Sparse:
 		return errors.New("the features of the store are sparse")
 	}
+	if err := t.columnsOf(t.labeledType()); err != nil {
+		return err
+	}
 	return exact.CheckUnseen(t.inference(t.in, &scratch{}))
+}
+
+// labeledType returns the number of the type whose nodes have labels; -1 if all may have.
+func (t *trained) labeledType() int {
+	m := t.in.Meta
+	return slices.IndexFunc(m.NodeTypes, func(of kv.NodeTypeMeta) bool {
+		return m.Typed() && m.Labels != nil && of.Name == m.Labels.OfType
+	})
+}
+
+// columnsOf returns an error if rows of a type are made of columns and not of these alone.
+func (t *trained) columnsOf(typ int) error {
+	if t.cfg.Features != setting.FeaturesColumns || typ < 0 {
+		return nil
+	}
+	_, err := t.cfg.Encoders.NewRow(t.in.Meta, typ)
+	return err
 }
 
 // unseenRoom returns an error if the memory is too small to predict new nodes.
@@ -63,17 +90,41 @@ func unseenRoom(t *trained) error {
 // PredictsUnseen returns nil if the run predicts nodes that the graph does not have, else why not.
 func (p *Predictor) PredictsUnseen() error { return p.whyNot }
 
-// Features returns how many values the row of a new node has.
-func (p *Predictor) Features() int {
-	if p.unseen.trained.in.Rows == nil {
+// Features returns how many values the row of a new node of a type has.
+func (p *Predictor) Features(typ int) int {
+	in := p.unseen.trained.in
+	switch {
+	case in.Rows == nil:
 		return 0
+	case in.Meta.Typed() && len(in.Rows.Meta().Sections) > 0:
+		return in.Rows.Meta().Sections[typ].Dim
 	}
-	return p.unseen.trained.in.Rows.Width()
+	return in.Rows.Width()
+}
+
+// OfColumns reports whether the run's features are made of columns of tables, so that rows of new
+// nodes are what Columns encodes.
+func (p *Predictor) OfColumns() bool {
+	return p.unseen.trained.cfg.Features == setting.FeaturesColumns
+}
+
+// Columns returns what encodes rows of new nodes of a type, of a run whose features are made of
+// columns.
+func (p *Predictor) Columns(typ int) (*columns.Row, error) {
+	t := p.unseen.trained
+	return t.cfg.Encoders.NewRow(t.in.Meta, typ)
+}
+
+// ReadsRelations reports whether the run reads the types of edges.
+func (p *Predictor) ReadsRelations() bool {
+	return p.unseen.trained.model.Spec().Extras().EdgeTypes
 }
 
 // PredictUnseen returns what the run predicts of nodes that the graph lacks, in their order:
-// to the bit what it would predict if they were the last nodes of the graph, with these edges to
-// them and none from them to others. Calls wait for each other.
+// to the bit what it would predict if they were the last nodes of the graph, in a typed store the
+// last of their types, with these edges to them and none from them to others. It predicts nothing,
+// which is a Prediction without a value, of nodes of types whose nodes have no labels. Calls wait
+// for each other.
 func (p *Predictor) PredictUnseen(ctx context.Context, nodes []UnseenNode) ([]Prediction, error) {
 	if p.whyNot != nil {
 		return nil, fmt.Errorf("run %s does not predict new nodes: %w", p.run, p.whyNot)
@@ -104,9 +155,12 @@ func (p *Predictor) PredictUnseen(ctx context.Context, nodes []UnseenNode) ([]Pr
 	if err != nil {
 		return nil, fmt.Errorf("train: predict new nodes with run %s: %w", p.run, err)
 	}
-	width := t.in.task.Outputs()
+	width, labeled := t.in.task.Outputs(), t.labeledType()
 	out := make([]Prediction, len(nodes))
 	for i := range out {
+		if labeled >= 0 && nodes[i].Type != labeled {
+			continue
+		}
 		row := logits[i*width : (i+1)*width]
 		if err := task.CheckOutput([]sample.NodeID{sample.NodeID(i)}, row); err != nil {
 			return nil, err
@@ -118,19 +172,28 @@ func (p *Predictor) PredictUnseen(ctx context.Context, nodes []UnseenNode) ([]Pr
 
 // read returns nodes as the model reads them.
 func (f *unseenNodes) read(nodes []UnseenNode, total uint64) (*exact.Unseen, error) {
-	rows := f.trained.in.Rows
-	width := rows.Meta().Dim
+	rows, in := f.trained.in.Rows, f.trained.in
+	width, wide := rows.Meta().Dim, make([]float32, rows.Width())
 	u := &exact.Unseen{Rows: make([]float32, len(nodes)*width)}
 	var stored []byte
 	for i := range nodes {
 		n := &nodes[i]
+		if in.Meta.Typed() && (n.Type < 0 || n.Type >= len(in.Meta.NodeTypes)) {
+			return nil, fmt.Errorf("new node %d: there is no type %d", i, n.Type)
+		}
+		row := n.Features
+		if s := rows.Meta().Sections; s != nil && len(row) == s[n.Type].Dim { // as they are read
+			clear(wide[copy(wide, row):])
+			row = wide
+		}
 		var err error
-		if stored, err = rows.Encode(stored[:0], n.Features); err != nil {
+		if stored, err = rows.Encode(stored[:0], row); err != nil {
 			return nil, fmt.Errorf("new node %d: %w", i, err)
 		}
 		if err := rows.Decode(u.Rows[i*width:(i+1)*width], stored); err != nil {
 			return nil, err
 		}
+		u.Types = append(u.Types, n.Type)
 		list := make([]sample.NodeID, 0, len(n.Neighbors)+len(n.Unseen))
 		list = append(list, n.Neighbors...)
 		for _, k := range n.Unseen {
@@ -140,7 +203,15 @@ func (f *unseenNodes) read(nodes []UnseenNode, total uint64) (*exact.Unseen, err
 			}
 			list = append(list, sample.NodeID(total)+sample.NodeID(k))
 		}
-		u.Lists = append(u.Lists, list)
+		relations := n.Relations
+		if relations == nil {
+			relations = make([]uint32, len(list))
+		}
+		if len(relations) != len(list) {
+			return nil, fmt.Errorf("new node %d: %d types of %d edges", i, len(relations),
+				len(list))
+		}
+		u.Lists, u.Relations = append(u.Lists, list), append(u.Relations, relations)
 	}
 	return u, nil
 }

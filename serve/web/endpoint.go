@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
-	"strings"
 	"time"
 
 	"gdb/internal/message"
@@ -99,40 +96,17 @@ const decodedShare = 12
 
 // schemaOf returns the JSON schema of a type.
 func schemaOf[T any]() *jsonschema.Schema {
+	ids := &jsonschema.Schema{Types: []string{"string", "integer"}}
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{
 		TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-			reflect.TypeFor[id](): {Types: []string{"string", "integer"}}}})
+			reflect.TypeFor[id]():             ids,
+			reflect.TypeFor[edgeLists[id]]():  edgeListsSchema(ids),
+			reflect.TypeFor[edgeLists[int]](): edgeListsSchema(&jsonschema.Schema{Type: "integer"}),
+		}})
 	if err != nil {
 		panic(fmt.Sprintf("BUG: web: schema: %v", err))
 	}
 	return s
-}
-
-// decode reads a JSON object. Fields that the type does not have are refused.
-func decode(body []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	d.UseNumber()
-	err := d.Decode(to)
-	var f *failure
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &f):
-		return f
-	case errors.As(err, &kind):
-		return wrong(kind.Field, "a JSON "+kind.Value+" stands where "+kind.Type.String()+
-			" is wanted", "see GET /openapi.json")
-	case errors.Is(err, io.EOF):
-		return wrong("body", "it is empty", "send a JSON object")
-	case err != nil:
-		return wrong(fmt.Sprintf("body, byte %d", d.InputOffset()),
-			strings.TrimPrefix(err.Error(), "json: "), "send a JSON object; see GET /openapi.json")
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return wrong(fmt.Sprintf("body, byte %d", d.InputOffset()), "something follows the object",
-			"send one JSON object")
-	}
-	return nil
 }
 
 // id is the id of a node as its source has it: text, or an integer.

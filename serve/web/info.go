@@ -19,6 +19,9 @@ type info struct {
 	Features  int       `json:"features,omitempty" jsonschema:"values in the row of a node"`
 	Labels    []string  `json:"labels,omitempty"`
 	Runs      []runInfo `json:"runs"`
+
+	// Columns holds, by type of nodes and by the name of a column of its table, the column's type.
+	Columns map[string]map[string]string `json:"columns,omitempty"`
 }
 
 // runInfo describes a run that is served.
@@ -26,6 +29,7 @@ type runInfo struct {
 	Name     string `json:"name"`
 	Predicts string `json:"predicts" jsonschema:"nodes or links"`
 	NewNodes bool   `json:"new_nodes,omitempty" jsonschema:"it predicts new nodes too"`
+	Columns  bool   `json:"columns,omitempty" jsonschema:"new nodes have columns, and no features"`
 }
 
 func infoEndpoint() *endpoint {
@@ -38,6 +42,15 @@ func infoEndpoint() *endpoint {
 			Runs:      []runInfo{}}
 		for _, t := range m.NodeTypes {
 			out.NodeTypes = append(out.NodeTypes, t.Name)
+			for _, c := range t.Columns {
+				if out.Columns == nil {
+					out.Columns = map[string]map[string]string{}
+				}
+				if out.Columns[t.Name] == nil {
+					out.Columns[t.Name] = map[string]string{}
+				}
+				out.Columns[t.Name][c.Name] = c.Type
+			}
 		}
 		if len(m.Features) > 0 {
 			out.Features = m.Features[0].Dim
@@ -46,10 +59,11 @@ func infoEndpoint() *endpoint {
 			out.Labels = m.Labels.Classes
 		}
 		for _, one := range r.nodes {
-			out.Runs = append(out.Runs, runInfo{one.Run(), "nodes", one.batcher != nil})
+			out.Runs = append(out.Runs, runInfo{one.Run(), "nodes",
+				one.batcher != nil, one.batcher != nil && one.OfColumns()})
 		}
 		for _, one := range r.links {
-			out.Runs = append(out.Runs, runInfo{one.name, "links", false})
+			out.Runs = append(out.Runs, runInfo{Name: one.name, Predicts: "links"})
 		}
 		return out, nil
 	})

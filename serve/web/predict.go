@@ -20,17 +20,10 @@ const (
 
 // predictIn asks for predictions.
 type predictIn struct {
-	Run           string    `json:"run,omitempty" jsonschema:"else the first"`
-	IDs           []id      `json:"ids,omitempty" jsonschema:"nodes of the store"`
-	Nodes         []newNode `json:"nodes,omitempty" jsonschema:"nodes that the store does not have"`
-	Probabilities bool      `json:"probabilities,omitempty" jsonschema:"of each label"`
-}
-
-// newNode is a node that the store does not have.
-type newNode struct {
-	Features     []float32 `json:"features" jsonschema:"a row, as in the source"`
-	Neighbors    []id      `json:"neighbors,omitempty" jsonschema:"ids with an edge to it"`
-	NewNeighbors []int     `json:"new_neighbors,omitempty" jsonschema:"by place in nodes"`
+	Run           string   `json:"run,omitempty" jsonschema:"else the first"`
+	IDs           []id     `json:"ids,omitempty" jsonschema:"nodes of the store"`
+	Nodes         newNodes `json:"nodes,omitempty" jsonschema:"nodes that the store does not have"`
+	Probabilities bool     `json:"probabilities,omitempty" jsonschema:"of each label"`
 }
 
 // predictOut has predictions: of ids, in their order, and then of nodes.
@@ -43,13 +36,13 @@ type predictOut struct {
 // prediction is what a run predicts of a node.
 type prediction struct {
 	ID            string    `json:"id,omitempty" jsonschema:"of a node of the store"`
-	Prediction    any       `json:"prediction" jsonschema:"a label, labels or a number"`
+	Prediction    any       `json:"prediction" jsonschema:"label, labels, number, or null"`
 	Probabilities []float32 `json:"probabilities,omitempty"`
 }
 
 func predictEndpoint() *endpoint {
 	return typed(endpoint{method: http.MethodPost, path: "/predict", name: "predict",
-		about: "Predict labels of nodes by their ids, or of new ones with features and neighbors.",
+		about: "Predict labels of nodes by ids, or of new ones by features or columns and edges.",
 	}, func(ctx context.Context, r *request, in *predictIn) (*predictOut, error) {
 		run, err := r.run(in.Run)
 		if err != nil {
@@ -93,18 +86,7 @@ func predictEndpoint() *endpoint {
 func (r *request) checkPredict(run *served, in *predictIn) error {
 	entries := 0
 	for i := range in.Nodes {
-		n, where := &in.Nodes[i], fmt.Sprintf("nodes[%d]", i)
-		entries += len(n.Neighbors) + len(n.NewNeighbors)
-		if want := run.Features(); len(n.Features) != want {
-			return wrong(where+".features", fmt.Sprintf("%d values", len(n.Features)),
-				fmt.Sprintf("give %d", want))
-		}
-		for _, k := range n.NewNeighbors {
-			if k < 0 || k >= len(in.Nodes) {
-				return wrong(where+".new_neighbors", fmt.Sprintf("there is no new node %d", k),
-					fmt.Sprintf("name 0 to %d", len(in.Nodes)-1))
-			}
-		}
+		entries += in.Nodes[i].entries()
 	}
 	switch {
 	case len(in.IDs)+len(in.Nodes) == 0:
@@ -112,9 +94,6 @@ func (r *request) checkPredict(run *served, in *predictIn) error {
 	case len(in.IDs) > predictMost:
 		return wrong("ids", fmt.Sprintf("%d nodes", len(in.IDs)),
 			fmt.Sprintf("ask for %d at a time", predictMost))
-	case len(in.Nodes) > unseenMost:
-		return wrong("nodes", fmt.Sprintf("%d new nodes", len(in.Nodes)),
-			fmt.Sprintf("ask for %d at a time", unseenMost))
 	case entries > unseenEdgeMost:
 		return wrong("nodes", fmt.Sprintf("%d neighbors", entries),
 			fmt.Sprintf("give %d in all", unseenEdgeMost))
@@ -155,21 +134,6 @@ func shortened(text string) string {
 		return text
 	}
 	return text[:most] + "…"
-}
-
-// predictNew predicts new nodes, together with those of other requests.
-func (r *request) predictNew(ctx context.Context, run *served,
-	nodes []newNode) ([]train.Prediction, error) {
-	unseen := make([]train.UnseenNode, len(nodes))
-	for i := range nodes {
-		n := &nodes[i]
-		near, err := r.nodesOf(ctx, fmt.Sprintf("nodes[%d].neighbors", i), n.Neighbors)
-		if err != nil {
-			return nil, err
-		}
-		unseen[i] = train.UnseenNode{Features: n.Features, Neighbors: near, Unseen: n.NewNeighbors}
-	}
-	return run.batcher.predict(ctx, unseen)
 }
 
 // instead says which id was probably meant, or how ids are written.

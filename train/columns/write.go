@@ -159,8 +159,7 @@ func (w *writing) open(ctx context.Context, of *kv.NodeTypeMeta, t *Type) (
 			return m.Name == t.Columns[i].Name
 		})
 		if at < 0 {
-			return all, fmt.Errorf("column %q, which the run was trained on, is not there",
-				t.Columns[i].Name)
+			return all, lacks(t.Columns[i].Name)
 		}
 		r, err := w.shared.Open(ctx, of.Columns[at])
 		if err != nil {

@@ -61,9 +61,8 @@ type Inference struct {
 	// Layers is how many of the model's layers are computed. Run emits the output of the last of
 	// these. 0 computes all layers.
 	Layers int
-	// Hidden, if it is not nil, is called with the hidden states that layer computes, in ascending
-	// order of the nodes that need them: all nodes, where the logits of all are wanted. rows are
-	// valid during the call.
+	// Hidden, if it is not nil, is called with the hidden states that layer computes of all nodes,
+	// in ascending order, whichever nodes' logits are wanted. rows are valid during the call.
 	Hidden func(layer int, rows []float32) error
 	// OnDisk writes states to files even if they fit in memory, and RowsMax bounds blocks and
 	// windows. Tests set them.
@@ -72,6 +71,7 @@ type Inference struct {
 
 	lists *lists
 	want  *roaring.Bitmap   // the nodes whose logits are wanted; nil for all
+	types []int             // the first nodes of types, where they are others than the model's
 	sets  []*sample.NodeSet // nodes needed of the input (0) and of each layer but the last
 	files bool              // states were written to files
 
@@ -135,7 +135,7 @@ func (f *Inference) limit() uint64 {
 func (f *Inference) need(ctx context.Context) error {
 	total, top := f.Source.Meta.Nodes, len(f.Model.Dims())-1
 	f.sets = make([]*sample.NodeSet, top)
-	if f.want == nil {
+	if f.want == nil || f.Hidden != nil { // all are needed
 		return nil
 	}
 	for i := top - 1; i >= leastSet(f.Model.ExactLayer(0)) && f.rowsOf(i+1) < int(total/2); i-- {

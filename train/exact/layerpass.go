@@ -222,7 +222,11 @@ func (l *layerPass) normsOf(ctx context.Context, nodes []sample.NodeID) ([]float
 	case !reads:
 		return norms, nil
 	case k == program.NodeType:
-		program.NodeTypes(words(norms), words(nodes), l.Model.Spec().NodeTypes)
+		firsts := l.Model.Spec().NodeTypes
+		if l.types != nil {
+			firsts = l.types
+		}
+		program.NodeTypes(words(norms), words(nodes), firsts)
 		return norms, nil
 	}
 	l.degrees = mem.Resized(l.degrees, len(nodes))

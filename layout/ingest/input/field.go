@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 	"unsafe"
+
+	"gdb/layout/columnfile"
 )
 
 // Append reads field f as column c of a row and appends it to v, or says what is wrong with it.
@@ -96,6 +98,31 @@ func parseBits(kind Kind, f []byte) (bits int64, what string, ok bool) {
 	}
 	return int64(math.Float64bits(x)), "a number", err == nil
 }
+
+// ParseValue reads a value of a column of a type other than string, as the bits that
+// columnfile.Values hold.
+func ParseValue(typ string, f []byte) (bits int64, ok bool) {
+	switch typ {
+	case columnfile.Bool:
+		x, ok := ParseTruth(f)
+		return int64(x), ok
+	case columnfile.Int64:
+		n, ok := ParseInteger(f)
+		// 007 and +7 are texts: as numbers they would come back as others.
+		return n, ok && (len(f) == 1 || f[0] != '0' && f[0] != '+' && (f[0] != '-' || f[1] != '0'))
+	case columnfile.Float64:
+		x, err := strconv.ParseFloat(str(f), 64)
+		return int64(math.Float64bits(x)), err == nil
+	case columnfile.Date:
+		at, day, ok := ParseDate(f)
+		return at.Unix() / secondsOfDay, ok && day // a whole number of days
+	}
+	at, _, ok := ParseDate(f)
+	return at.UnixMicro(), ok
+}
+
+// secondsOfDay is how long a day is.
+const secondsOfDay = 24 * 60 * 60
 
 // skipEmpty is what to do with a row that has no id.
 const skipEmpty = "leave the row out, or pass over such rows with --skip-bad and their number"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"gdb/kv"
 	"gdb/layout/columnfile"
@@ -69,7 +68,7 @@ func ColumnType(t *Table, col int, missing []string) string {
 		}
 		some = true
 		types = slices.DeleteFunc(types, func(typ string) bool {
-			_, ok := parseValue(typ, []byte(r[col]))
+			_, ok := input.ParseValue(typ, []byte(r[col]))
 			return !ok || typ == columnfile.Float64 && isCode(r[col])
 		})
 	}
@@ -77,27 +76,6 @@ func ColumnType(t *Table, col int, missing []string) string {
 		return columnfile.String
 	}
 	return types[0]
-}
-
-// parseValue reads a value of a type other than string, as the bits that columnfile.Values hold.
-func parseValue(typ string, f []byte) (bits int64, ok bool) {
-	switch typ {
-	case columnfile.Bool:
-		x, ok := input.ParseTruth(f)
-		return int64(x), ok
-	case columnfile.Int64:
-		n, ok := input.ParseInteger(f)
-		// 007 and +7 are texts: as numbers they would come back as others.
-		return n, ok && (len(f) == 1 || f[0] != '0' && f[0] != '+' && (f[0] != '-' || f[1] != '0'))
-	case columnfile.Float64:
-		x, err := strconv.ParseFloat(string(f), 64)
-		return int64(math.Float64bits(x)), err == nil
-	case columnfile.Date:
-		at, day, ok := input.ParseDate(f)
-		return at.Unix() / secondsOfDay, ok && day // a whole number of days
-	}
-	at, _, ok := input.ParseDate(f)
-	return at.UnixMicro(), ok
 }
 
 // RowBytes returns the size of the largest of the first rows of a table with some columns: a bit
@@ -139,7 +117,7 @@ func (c *Stored) cellBytes(f string) int {
 	case columnfile.Float64:
 		return 8
 	}
-	bits, ok := parseValue(c.Type, []byte(f))
+	bits, ok := input.ParseValue(c.Type, []byte(f))
 	if !ok { // a file of columns shows it in another way
 		return binary.MaxVarintLen64
 	}
@@ -150,9 +128,6 @@ func (c *Stored) cellBytes(f string) int {
 func isCode(f string) bool {
 	return len(f) > 1 && f[0] == '0' && f[1] >= '0' && f[1] <= '9'
 }
-
-// secondsOfDay is how long a day is.
-const secondsOfDay = 24 * 60 * 60
 
 // takeMoments takes times that a file has as numbers.
 func takeMoments(to *columnfile.Values, c *Stored, micros []int64) {
@@ -182,7 +157,7 @@ func takeBits(to *columnfile.Values, c *Stored, from *input.Values) {
 }
 
 // microsOfDay is a day in microseconds.
-const microsOfDay = secondsOfDay * 1_000_000
+const microsOfDay = 24 * 60 * 60 * 1_000_000
 
 // Input returns how the column is read.
 func (c *Stored) Input() input.Column {
@@ -207,7 +182,7 @@ func (c *Stored) Parse(to *columnfile.Values, from *input.Values, missing []stri
 		null := len(f) == 0 || len(missing) > 0 && slices.Contains(missing, string(f))
 		bits, ok := int64(0), true
 		if !null && c.Type != columnfile.String {
-			bits, ok = parseValue(c.Type, f)
+			bits, ok = input.ParseValue(c.Type, f)
 		}
 		if !ok {
 			return &input.Error{Where: where.Position(i), What: fmt.Sprintf("column %q has %.40q, "+
