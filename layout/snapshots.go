@@ -122,6 +122,21 @@ func (s *Store) TypesAt(ctx context.Context, at string) (counts []uint64, err er
 	return counts, nil
 }
 
+// Shift says where nodes are that follow each other.
+type Shift struct{ Was, Now, Nodes uint64 }
+
+// ShiftsSince returns where the nodes that a typed store had at an earlier snapshot are now: those
+// of each type, in order, none of which has a smaller number than then. It fails as TypesAt does.
+func (s *Store) ShiftsSince(ctx context.Context, number uint64) (all []Shift, err error) {
+	counts, err := s.TypesAt(ctx, strconv.FormatUint(number, 10))
+	was := uint64(0)
+	for i, n := range counts {
+		all = append(all, Shift{Was: was, Now: s.meta.NodeTypes[i].First, Nodes: n})
+		was += n
+	}
+	return all, err
+}
+
 // NodesAt returns how many nodes the store had at an earlier snapshot, which is named as OpenAt
 // takes it; its files may be gone. Nodes that came later have the numbers from there on.
 func (s *Store) NodesAt(ctx context.Context, at string) (uint64, error) {

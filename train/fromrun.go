@@ -1,10 +1,13 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"gdb/compute/backend"
+	"gdb/layout"
+	"gdb/train/embedding"
 	"gdb/train/runs"
 )
 
@@ -12,8 +15,12 @@ import (
 // what was measured of columns and features then is part of what the weights mean.
 func (c *checked) takeSettings() error {
 	old, err := runs.Load(c.store, c.cfg.FromRun)
+	from := runs.Open(c.store, c.cfg.FromRun)
 	if err == nil {
-		err = runs.Open(c.store, c.cfg.FromRun).BeginsOthers()
+		err = from.BeginsOthers()
+	}
+	if err == nil && old.NodeEmbedding > 0 {
+		err = from.HasNodes()
 	}
 	if err != nil {
 		return fmt.Errorf("--from-run: %w", err)
@@ -56,16 +63,22 @@ func (s *session) fitsFromRun() error {
 
 // takeWeights begins a run with the weights, and the vectors of nodes, that another predicts with.
 // The optimizer begins anew.
-func (s *session) takeWeights() error {
+func (s *session) takeWeights(ctx context.Context) error {
 	from := runs.Open(s.in.Store, s.cfg.FromRun)
 	file, err := from.ReadFile()
 	if err != nil {
 		return err
 	}
+	var shifts []layout.Shift
+	if s.steps.vectors != nil {
+		if shifts, err = from.Shifts(ctx, s.in.Store); err != nil {
+			return fmt.Errorf("--from-run %s: %w", s.cfg.FromRun, err)
+		}
+	}
 	var taken position
 	_, note, err := useCheckpoint(from, s.steps.model.Params().Total, func(c *checkpoint) error {
 		taken = c.pos
-		return s.takeCheckpoint(from, c)
+		return s.takeCheckpoint(from, c, shifts)
 	})
 	if err != nil {
 		return fmt.Errorf("--from-run %s: %w", s.cfg.FromRun, err)
@@ -79,15 +92,16 @@ func (s *session) takeWeights() error {
 	return nil
 }
 
-// takeCheckpoint takes the weights from a checkpoint of a run.
-func (s *session) takeCheckpoint(from runs.Dir, c *checkpoint) error {
+// takeCheckpoint takes the weights from a checkpoint of a run, whose nodes are where shifts say.
+func (s *session) takeCheckpoint(from runs.Dir, c *checkpoint, shifts []layout.Shift) error {
 	w, err := c.predicting(s.steps.model.Params().Total)
 	if err != nil {
 		return err
 	}
 	err = s.replicas.write(w, func(s *stepper) backend.Tensor { return s.model.Params().W })
 	if err == nil && s.steps.vectors != nil {
-		err = s.steps.vectors.LoadKnown(from, c.name, c.pos.Steps, c.pos.HasBest)
+		err = s.steps.vectors.LoadKnown(from, c.name, c.pos.Steps, c.pos.HasBest,
+			embedding.Known{Shifts: shifts, Seed: s.cfg.Seed})
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func (s *session) Begun() run.Begun {
 }
 
 // Begin removes what killed processes left, and sets the initial state of a training.
-func (s *session) Begin(context.Context) error {
+func (s *session) Begin(ctx context.Context) error {
 	if err := superbatch.RemoveDead(s.Dir.FS(), s.in.Store.Path("prep")); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *session) Begin(context.Context) error {
 	s.cfg.Run = s.Dir.Name()
 	s.pos.Seed, s.pos.Sets = s.cfg.Seed, s.nodes.sets
 	if s.cfg.FromRun != "" && !s.Dir.HasCheckpoint() {
-		return s.takeWeights()
+		return s.takeWeights(ctx)
 	}
 	return nil
 }

@@ -122,6 +122,7 @@ var rooms = map[string][]string{
 		"layout/typedtables",
 		"layout/unfinished",
 		"layout/live",
+		"layout/live/livetest",
 		"layout/draft",
 	},
 	"sample": {

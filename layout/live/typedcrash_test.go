@@ -137,6 +137,11 @@ func TestTypesAt(t *testing.T) {
 		m.Numbered != 2 || m.Moved != 0 {
 		t.Errorf("counts %v, %v, of %+v", counts, err, m)
 	}
+	shifts, err := s.ShiftsSince(t.Context(), 1)
+	if err != nil || !slices.Equal(shifts, []layout.Shift{{Was: 0, Now: 0, Nodes: 2}, {Was: 2,
+		Now: 3, Nodes: 2}}) {
+		t.Errorf("shifts %+v, %v", shifts, err)
+	}
 	if m := first.Meta(); m.Nodes != 4 || m.Numbered != 0 {
 		t.Errorf("snapshot 1 has %d nodes", m.Nodes)
 	}

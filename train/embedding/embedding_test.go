@@ -174,11 +174,11 @@ func TestLoadKnown(t *testing.T) {
 	if err := few.Write(dir, dir.Path("checkpoint-1"), 4, true); err != nil {
 		t.Fatal(err)
 	}
-	many := mustNew(t, Config{Nodes: 12, Dim: 5, Threads: 1}, nil)
+	many, seeded := mustNew(t, Config{Nodes: 12, Dim: 5, Threads: 1}, nil), Known{Seed: 9}
 	for _, best := range []bool{true, false} {
 		many.Init(9)
 		drawn := slices.Clone(many.Rows()[50:])
-		if err := many.LoadKnown(dir, "checkpoint-1", 4, best); err != nil {
+		if err := many.LoadKnown(dir, "checkpoint-1", 4, best, seeded); err != nil {
 			t.Fatal(err)
 		}
 		want := few.best.values
@@ -195,10 +195,12 @@ func TestLoadKnown(t *testing.T) {
 		t.Errorf("Load: %v", err)
 	}
 	less := mustNew(t, Config{Nodes: 9, Dim: 5, Threads: 1}, nil)
-	if err := less.LoadKnown(dir, "checkpoint-1", 4, true); !errors.Is(err, layout.ErrCorrupt) {
+	if err := less.LoadKnown(dir, "checkpoint-1", 4, true, seeded); !errors.Is(err,
+		layout.ErrCorrupt) {
 		t.Errorf("fewer nodes than the file: %v", err)
 	}
-	if err := many.LoadKnown(dir, "checkpoint-1", 5, true); !errors.Is(err, layout.ErrCorrupt) {
+	if err := many.LoadKnown(dir, "checkpoint-1", 5, true, seeded); !errors.Is(err,
+		layout.ErrCorrupt) {
 		t.Errorf("another step: %v", err)
 	}
 }

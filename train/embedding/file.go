@@ -8,6 +8,7 @@ import (
 	"gdb/internal/codec"
 	"gdb/internal/files"
 	"gdb/internal/mem"
+	"gdb/layout"
 	"gdb/train/runs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -133,10 +134,23 @@ func (t *Table) Load(r runs.Dir, checkpoint string, steps int, best bool) error 
 	return t.read(r, checkpoint, wanted{steps, []array{t.predicting(best)}, false})
 }
 
-// LoadKnown does as Load with a file that may have fewer nodes, the first of the table. The vectors
-// of the others stay as they are.
-func (t *Table) LoadKnown(r runs.Dir, checkpoint string, steps int, best bool) error {
-	return t.read(r, checkpoint, wanted{steps, []array{t.predicting(best)}, true})
+// Known says which nodes of a table a file has vectors of: the first, or those that Shifts lead
+// from. Seed drew the vectors of the table.
+type Known struct {
+	Shifts []layout.Shift
+	Seed   uint64
+}
+
+// LoadKnown does as Load with a file that may have fewer nodes. The vectors of the others are those
+// that Init drew.
+func (t *Table) LoadKnown(r runs.Dir, checkpoint string, steps int, best bool, of Known) error {
+	err := t.read(r, checkpoint, wanted{steps, []array{t.predicting(best)}, true})
+	if err == nil {
+		runs.Spread(t.rows.values, t.cfg.Dim, of.Shifts, func(row []float32, node uint64) {
+			initRow(row, of.Seed, node)
+		})
+	}
+	return err
 }
 
 // predicting returns the rows under the name of those to predict with in a checkpoint.
@@ -158,8 +172,10 @@ type wanted struct {
 
 // read reads the wanted arrays by their names.
 func (t *Table) read(r runs.Dir, checkpoint string, want wanted) (err error) {
-	if err := r.SameNumbers(); err != nil {
-		return err
+	if !want.fewer {
+		if err := r.SameNumbers(); err != nil {
+			return err
+		}
 	}
 	name := checkpoint + "/" + FileName
 	f, err := r.FS().Open(r.Path(checkpoint, FileName))

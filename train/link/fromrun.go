@@ -1,9 +1,12 @@
 package link
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"gdb/compute/decoder"
+	"gdb/layout"
 	"gdb/train/runs"
 )
 
@@ -26,7 +29,7 @@ func (t *trainer) checkFromRun() error {
 			"partition, and a run begins with those of one in memory: leave the flag out",
 			t.cfg.FromRun)
 	}
-	if err := from.SameNumbers(); err != nil {
+	if err := from.HasNodes(); err != nil {
 		return fmt.Errorf("--from-run %s: %w", t.cfg.FromRun, err)
 	}
 	return t.cfg.SameModel(f.Link)
@@ -35,8 +38,12 @@ func (t *trainer) checkFromRun() error {
 // takeVectors begins a run with the vectors of entities and relations, and the encoder, that
 // another learned: those of the best evaluation, or with an encoder the last. What that run did not
 // know keeps what the seed drew. The optimizer begins anew.
-func (t *trainer) takeVectors() error {
+func (t *trainer) takeVectors(ctx context.Context) error {
 	from := runs.Open(t.store, t.cfg.FromRun)
+	shifts, err := from.Shifts(ctx, t.store)
+	if err != nil {
+		return fmt.Errorf("--from-run %s: %w", t.cfg.FromRun, err)
+	}
 	var at position
 	_, note, err := from.Whole(func(checkpoint string) error {
 		at = position{}
@@ -44,7 +51,7 @@ func (t *trainer) takeVectors() error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(t.takeState(state, &at), state.Close())
+		return errors.Join(t.takeState(state, &at, shifts), state.Close())
 	})
 	if err != nil {
 		return fmt.Errorf("--from-run %s: %w", t.cfg.FromRun, err)
@@ -58,8 +65,8 @@ func (t *trainer) takeVectors() error {
 	return nil
 }
 
-// takeState takes the arrays of a checkpoint.
-func (t *trainer) takeState(state *runs.StateFile, at *position) error {
+// takeState takes the arrays of a checkpoint, of nodes that are where shifts say.
+func (t *trainer) takeState(state *runs.StateFile, at *position, shifts []layout.Shift) error {
 	entities, relations := runs.EntitiesName, runs.RelationsName
 	if at.HasBest && t.stepper.enc == nil {
 		entities, relations = runs.BestEntitiesName, runs.BestRelationsName
@@ -71,6 +78,9 @@ func (t *trainer) takeState(state *runs.StateFile, at *position) error {
 	if err := state.Load(entities, t.model.entities.Values[:known*t.cfg.Dim]); err != nil {
 		return err
 	}
+	runs.Spread(t.model.entities.Values, t.cfg.Dim, shifts, func(row []float32, node uint64) {
+		decoder.InitialEntity(row, t.cfg.Seed, node, t.cfg.Init)
+	})
 	if err := t.takeRelations(state, relations); err != nil || t.stepper.enc == nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func TestFromRunGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer state.Close()
-	if err := tr.takeState(state, at); err != nil {
+	if err := tr.takeState(state, at, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantEntities := slices.Concat(filled(7*c.Dim, 1), drawn[0][7*c.Dim:])
@@ -97,7 +97,7 @@ func TestFromRunGrows(t *testing.T) {
 	if !slices.Equal(tr.model.relations.Values, wantRelations) {
 		t.Error("relations differ")
 	}
-	if tr.model.entities.Rows = 6; tr.takeState(state, at) == nil {
+	if tr.model.entities.Rows = 6; tr.takeState(state, at, nil) == nil {
 		t.Error("a run that knows more entities than the store was taken")
 	}
 	tr.model.entities.Rows = 9

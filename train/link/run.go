@@ -314,12 +314,12 @@ func stepOnce(c *Config, entities int) int64 {
 }
 
 // Begin sets the initial state of a training.
-func (t *trainer) Begin(context.Context) error {
+func (t *trainer) Begin(ctx context.Context) error {
 	t.cfg.Run = t.Dir.Name()
 	t.pos.Seed, t.pos.Sets = t.cfg.Seed, runs.EdgeSets(t.store.Meta())
 	t.model.init(t.cfg.Seed, t.pool)
 	if t.cfg.FromRun != "" && !t.Dir.HasCheckpoint() {
-		return t.takeVectors()
+		return t.takeVectors(ctx)
 	}
 	return nil
 }

@@ -112,13 +112,15 @@ type Dir struct {
 	dir      string
 	uuid     kv.UUID
 	snapshot uint64
-	numbered uint64 // the last snapshot up to that which numbered nodes anew
+	// The last snapshots up to that which numbered nodes anew, and which deleted some of a typed
+	// store.
+	numbered, moved uint64
 }
 
 // Open returns the directory of a run. It does no I/O.
 func Open(s *layout.Store, name string) Dir {
 	return Dir{fs: s.FS(), name: name, dir: s.Path("runs", name), uuid: s.Meta().UUID,
-		snapshot: s.Meta().Snapshot, numbered: s.Meta().Numbered}
+		snapshot: s.Meta().Snapshot, numbered: s.Meta().Numbered, moved: s.Meta().Moved}
 }
 
 // Path returns the path of a file in the directory.
@@ -284,8 +286,26 @@ func (r Dir) SameNumbers() error {
 	if f.Snapshot < r.numbered {
 		return fmt.Errorf("train: run %s learned vectors of the nodes of snapshot %d, and "+
 			"snapshot %d numbered nodes anew, since nodes of types came or went: read the "+
-			"store as of the run, without --at, or train a run on the store as it is", r.name,
-			f.Snapshot, r.numbered)
+			"store as of the run, without --at, or train a run that begins with it (--from-run)",
+			r.name, f.Snapshot, r.numbered)
+	}
+	return nil
+}
+
+// HasNodes returns an error if nodes of the snapshot that the run is of were deleted, and others
+// moved up: then it is not known which nodes the vectors that it learned are of.
+func (r Dir) HasNodes() error {
+	if r.moved == 0 {
+		return nil
+	}
+	f, err := r.File()
+	if err != nil {
+		return err
+	}
+	if f.Snapshot < r.moved {
+		return fmt.Errorf("train: run %s learned vectors of the nodes of snapshot %d, and "+
+			"snapshot %d deleted nodes, so others moved up: begin without its vectors, or with a "+
+			"run on the store as it is", r.name, f.Snapshot, r.moved)
 	}
 	return nil
 }
