@@ -170,7 +170,7 @@ func columnFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 }
 
 // randomShares are the shares of a split that is drawn, right or wrong, and no name of a file.
-var randomShares = regexp.MustCompile(`^random=[-0-9./%]*$`)
+var randomShares = regexp.MustCompile(`^random=[-0-9.,:/% ]*$`)
 
 // randomSplit takes random=A/B/C out of the values of --split: the others are files.
 func randomSplit(all []string) (files []string, random string) {

@@ -27,7 +27,8 @@ var Names = []string{"train", "val", "test"}
 // Shares are the percentages of Names.
 type Shares [3]float64
 
-// ParseShares reads "random=60/20/20". What is missing to 100 stays in no split.
+// ParseShares reads "random=60/20/20". What is missing to 100 stays in no split. Shares that sum to
+// 1 are meant as fractions, and refused.
 func ParseShares(text string) (s Shares, err error) {
 	wrong := fmt.Errorf("split %q: want random=TRAIN/VAL/TEST, percentages such as "+
 		"random=60/20/20", text)
@@ -46,8 +47,15 @@ func ParseShares(text string) (s Shares, err error) {
 	if sum > 100+1e-9 || s[0] == 0 {
 		return s, fmt.Errorf("%w; they sum to 100 at most, and train is not 0", wrong)
 	}
+	if math.Abs(sum-1) < 1e-9 && max(s[0], s[1], s[2]) < 1 {
+		return s, fmt.Errorf("split %q: these sum to 1 %% of the nodes; shares are percentages: "+
+			"write random=%v/%v/%v", text, percent(s[0]), percent(s[1]), percent(s[2]))
+	}
 	return s, nil
 }
+
+// percent is a fraction as a percentage, rounded to what people write.
+func percent(fraction float64) float64 { return math.Round(fraction*1e8) / 1e6 }
 
 // scanRows is how many labels are read together.
 const scanRows = 1 << 16

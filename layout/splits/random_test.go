@@ -1,6 +1,7 @@
 package splits_test
 
 import (
+	"strings"
 	"testing"
 
 	"gdb/blockdev"
@@ -79,9 +80,17 @@ func TestRandom(t *testing.T) {
 
 func TestParseShares(t *testing.T) {
 	for _, bad := range []string{"", "60/20/20", "random=60/20", "random=60/30/20", "random=a/b/c",
-		"random=0/50/50", "random=-1/50/50", "random=nan/1/1"} {
+		"random=0/50/50", "random=-1/50/50", "random=nan/1/1",
+		"random=.6,.2,.2", "random=.6/.2/.2"} {
 		if s, err := splits.ParseShares(bad); err == nil {
 			t.Errorf("%q is %v", bad, s)
 		}
+	}
+	_, err := splits.ParseShares("random=.6/.2/.2")
+	if err == nil || !strings.Contains(err.Error(), "write random=60/20/20") {
+		t.Errorf("fractions: %v", err)
+	}
+	if s, err := splits.ParseShares("random=1/0/0"); err != nil || s[0] != 1 {
+		t.Errorf("one percent: %v, %v", s, err)
 	}
 }
