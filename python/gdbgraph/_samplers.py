@@ -232,6 +232,7 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
             num_sampled_edges=list(batch.num_sampled_edges), metadata=pending.metadata)
         if self.bidirectional:
             out = out.to_bidirectional(keep_orig_edges=False)
+            batch.edge_index = torch.stack([out.row, out.col]).numpy()
         out.served = batch
         return out
 

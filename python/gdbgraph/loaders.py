@@ -103,7 +103,7 @@ class _Ahead:
             if "num_nodes" not in self._given:
                 del data.num_nodes  # x says it
         if isinstance(self._given, Store):
-            _fill(data, batch, out)
+            _fill(data, batch)
         return data if self._after is None else self._after(data)
 
     def _get_iterator(self) -> Iterator[Any]:
@@ -157,10 +157,9 @@ def _indices(index: Any) -> list[int]:
     return index if isinstance(index, list) else [index]
 
 
-def _fill(data: Any, batch: Any, out: Any) -> None:
+def _fill(data: Any, batch: Any) -> None:
     """What a batch of a store has; y are the labels of the seeds, which are the first nodes."""
-    data.edge_index = torch.stack([out.row, out.col])
-    for name in ("x", "y", "edge_type", "edge_weight"):
+    for name in ("edge_index", "x", "y", "edge_type", "edge_weight"):
         value = getattr(batch, name)
         if value is not None:
             data[name] = torch.from_numpy(value)
