@@ -419,11 +419,12 @@ func openBatches(ctx context.Context, store *layout.Store, dev blockdev.Device,
 		}
 	}()
 	src.LayerSize, src.PackRows = cfg.LayerSize, cfg.PacksFeatures()
-	if src.ByRelation, err = sample.RelationFanouts(cfg.FanoutBy, m); err != nil {
+	byRelation, err := sample.RelationFanouts(cfg.FanoutBy, m)
+	if err != nil {
 		return nil, err
 	}
-	c := probe.Config{Fanout: cfg.Fanout, Seed: cfg.Seed, Remeasure: cfg.Remeasure,
-		Profiles: cfg.Profiles,
+	c := probe.Config{Fanout: cfg.Fanout, ByRelation: byRelation, Seed: cfg.Seed,
+		Remeasure: cfg.Remeasure, Profiles: cfg.Profiles,
 		StepName: fmt.Sprint("none", cfg.Fanout, cfg.LayerSize, dims,
 			cfg.Batch, cfg.Threads, cfg.Split, cfg.Precision)}
 	c.Memory, c.Settings = cfg.Memory, plan.SettingsOf(&cfg)

@@ -6,6 +6,7 @@ import (
 
 	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/serve/protocol"
 )
 
@@ -25,11 +26,8 @@ type around struct {
 // newAround returns an around that takes its arenas from pool. With places its batches have the
 // places of edges. The caller closes it.
 func newAround(f *feed, pool *pool, places bool) (*around, error) {
-	open := f.src.Sampler
-	if places {
-		open = f.src.PlacedSampler
-	}
-	s, err := open(f.open.Fanout, f.open.Seed)
+	s, err := f.src.Sampler(&loader.Config{Fanout: f.open.Fanout, ByRelation: f.byRelation,
+		Seed: f.open.Seed, Places: places})
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,99 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// TestFanoutsByRelation: each relation of a typed store is drawn as often as the loader says, by
+// each loader as it says itself, in batches around seeds and in epochs.
+func TestFanoutsByRelation(t *testing.T) {
+	g := layouttest.Shop(3, 200, 100, 6000)
+	st := layouttest.Build(t, vfs.NewMem(), "shop", g)
+	degree := map[[2]uint32]int{} // by node and relation
+	for _, e := range g.Edges {
+		degree[[2]uint32{uint32(e.Dst), uint32(e.Type)}]++
+	}
+	r := start(t, st, Options{})
+	for _, by := range [][]map[string]int{
+		{{"buys": 2, "sees": 0, "has": 1, "": 4}, {"rev_buys": 3}},
+		{{"": 1}, {"": sample.All, "buys": 1}},
+		nil,
+	} {
+		k, o := r.connect(t), protocol.Open{Split: "given", Fanout: []int{4, 3}, Batch: 40, Seed: 1}
+		if o.FanoutBy = by; by != nil {
+			o.Fanout = []int{most(by[0]), most(by[1])}
+		}
+		k.open(o, 0, 3, 10, 150, 201, 220, 299, 205)
+		check := func(b *served) {
+			drawn := map[[2]uint32]int{}
+			edges, types := b.ints(arrayEdges), b.ints(arrayTypes)
+			for i, at := range edges[len(types):] {
+				drawn[[2]uint32{uint32(b.ints(arrayNodes)[at]), uint32(types[i])}]++
+			}
+			for i, v := range b.ints(arrayNodes)[:b.HopNodes[0]+b.HopNodes[1]] {
+				hop := 0
+				if i >= b.HopNodes[0] {
+					hop = 1
+				}
+				for relation, name := range g.EdgeTypes {
+					want := o.Fanout[hop]
+					if by != nil {
+						want = fanoutOf(by[hop], name)
+					}
+					key := [2]uint32{uint32(v), uint32(relation)}
+					if want == sample.All || degree[key] < want {
+						want = degree[key]
+					}
+					if drawn[key] != want {
+						t.Fatalf("%v: node %d at hop %d has %d edges %s, want %d", by, v, hop,
+							drawn[key], name, want)
+					}
+				}
+			}
+		}
+		b, err := k.batch(k.ask(protocol.KindSample, protocol.Sample{},
+			mem.BytesOf([]sample.NodeID{5, 17, 205})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(b)
+		k.give(b)
+		k.start(0, 0)
+		if b, err = k.next(); err != nil {
+			t.Fatal(err)
+		}
+		check(b)
+	}
+	for says, by := range map[string][]map[string]int{
+		"did you mean buys":         {{"buy": 2}, {"": 1}},
+		"beside a fanout of 2":      {{"buys": 2}},
+		`fanout -3 of "has" at hop`: {{"": 2}, {"has": -3}},
+	} {
+		_, _, err := r.connect(t).ask(protocol.KindOpen, protocol.Open{Split: "given",
+			Fanout: []int{2, 2}, FanoutBy: by, Batch: 8, Seed: 1, World: 1},
+			mem.BytesOf([]sample.NodeID{1}))
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: %v, want %s", by, err, says)
+		}
+	}
+}
+
+// most returns the largest fanout of a hop.
+func most(hop map[string]int) (n int) {
+	for _, of := range hop {
+		if of == sample.All {
+			return sample.All
+		}
+		n = max(n, of)
+	}
+	return n
+}
+
+// fanoutOf returns the fanout of a relation.
+func fanoutOf(hop map[string]int, relation string) int {
+	if n, ok := hop[relation]; ok {
+		return n
+	}
+	return hop[""]
+}
+
 // TestPlaces: edges of a batch around seeds have the numbers that they have in the lists of their
 // nodes, if these are asked for.
 func TestPlaces(t *testing.T) {

@@ -32,11 +32,13 @@ type feed struct {
 	pack    packer
 	src     *loader.Source
 	open    *protocol.Open // what the first client asked for when it opened the loader
-	held    int64          // bytes of seeds that are reserved in the budget of src
-	name    string         // the key in Server.mu.feeds
-	users   int            // clients that have this feed; guarded by Server.mu
-	times   *times
-	work    sync.WaitGroup
+	// byRelation has fanouts of each hop by number of relation: see loader.Config.
+	byRelation [][]int
+	held       int64  // bytes of seeds that are reserved in the budget of src
+	name       string // the key in Server.mu.feeds
+	users      int    // clients that have this feed; guarded by Server.mu
+	times      *times
+	work       sync.WaitGroup
 
 	mu struct {
 		sync.Mutex

@@ -60,8 +60,8 @@ func (s *Server) open(ctx context.Context, o *protocol.Open,
 		return nil, usage(errors.New("serve: a loader with the cache belady is the only one of " +
 			"its server, and this one has another: open the store once more for it"))
 	}
-	name := fmt.Sprint(o.Split, o.Fanout, o.Batch, o.Seed, o.World, sha256.Sum256(frame.Data),
-		" ", o.Own)
+	name := fmt.Sprint(o.Split, o.Fanout, o.FanoutBy, o.Batch, o.Seed, o.World,
+		sha256.Sum256(frame.Data), " ", o.Own)
 	if f := s.used(name); f != nil {
 		return f, nil
 	}
@@ -135,6 +135,9 @@ func (s *Server) check(o *protocol.Open) error {
 			return usage(fmt.Errorf("serve: fanout %d: want at least 1, or -1 for all", k))
 		}
 	}
+	if _, err := s.byRelation(o); err != nil {
+		return usage(fmt.Errorf("serve: %w", err))
+	}
 	if o.Cache == "" {
 		return nil
 	}
@@ -142,6 +145,28 @@ func (s *Server) check(o *protocol.Open) error {
 		return usage(fmt.Errorf("serve: %w", err))
 	}
 	return nil
+}
+
+// byRelation returns the fanouts of each hop by number of relation; nil where none are asked for.
+func (s *Server) byRelation(o *protocol.Open) ([][]int, error) {
+	if len(o.FanoutBy) == 0 {
+		return nil, nil
+	}
+	if len(o.FanoutBy) != len(o.Fanout) {
+		return nil, fmt.Errorf("fanouts by relation of %d hops beside a fanout of %d",
+			len(o.FanoutBy), len(o.Fanout))
+	}
+	var by []sample.RelationFanout
+	for h, hop := range o.FanoutBy {
+		for relation, n := range hop {
+			if n != sample.All && n < 0 {
+				return nil, fmt.Errorf("fanout %d of %q at hop %d: want at least 0, or -1 for "+
+					"all", n, relation, h+1)
+			}
+		}
+		by = append(by, hop)
+	}
+	return sample.RelationFanouts(by, s.opt.Store.Meta())
 }
 
 // asked returns how a client wants features scaled.
@@ -193,7 +218,11 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 		return nil, usage(fmt.Errorf("serve: %d seeds are fewer batches of %d than there are "+
 			"clients (%d): take smaller batches", len(seeds), o.Batch, o.World))
 	}
-	l, err := s.loader(ctx, src, o, seeds)
+	by, err := s.byRelation(o)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.loader(ctx, src, o, by, seeds)
 	if err != nil {
 		return nil, err
 	}
@@ -204,20 +233,20 @@ func (s *Server) openNew(ctx context.Context, o *protocol.Open, frame *protocol.
 	return &feed{loader: l, seeds: seeds, batches: batches, all: all, world: o.World,
 		ready: max(1, ready), times: &s.times, held: held,
 		stock: newStock(src.Budget, o.World+arenasBeside+ready),
-		pack:  newPacker(src), src: src, open: o}, nil
+		pack:  newPacker(src), src: src, open: o, byRelation: by}, nil
 }
 
 // loader makes a loader of a source, and opens the source if this loader is the first.
-func (s *Server) loader(ctx context.Context, src *loader.Source, o *protocol.Open,
+func (s *Server) loader(ctx context.Context, src *loader.Source, o *protocol.Open, by [][]int,
 	seeds []sample.NodeID) (*loader.Loader, error) {
 	switch m := s.opt.Store.Meta(); {
 	case s.mu.src == nil && len(m.Features) == 0 && m.Labels == nil:
-		return s.openLists(ctx, src, o, seeds)
+		return s.openLists(ctx, src, o, by, seeds)
 	case s.mu.src == nil:
-		return s.plan(ctx, src, o, seeds)
+		return s.plan(ctx, src, o, by, seeds)
 	}
 	c := s.mu.shape
-	c.Seeds, c.Batch, c.Fanout, c.Seed = seeds, o.Batch, o.Fanout, o.Seed
+	c.Seeds, c.Batch, c.Fanout, c.ByRelation, c.Seed = seeds, o.Batch, o.Fanout, by, o.Seed
 	return loader.New(src, c), nil
 }
 
@@ -266,13 +295,14 @@ func (s *Server) nodesOf(f *protocol.Frame) ([]sample.NodeID, error) {
 
 // plan splits the memory for the first loader and opens the graph, the features and the labels of
 // which batches are made.
-func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open,
+func (s *Server) plan(ctx context.Context, src *loader.Source, o *protocol.Open, by [][]int,
 	seeds []sample.NodeID) (*loader.Loader, error) {
 	normalize, err := scaleFeatures(ctx, src, asked(o))
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	c := probe.Config{Fanout: o.Fanout, Seed: o.Seed, Seeds: seeds, Profiles: s.opt.Profiles,
+	c := probe.Config{Fanout: o.Fanout, ByRelation: by, Seed: o.Seed, Seeds: seeds,
+		Profiles: s.opt.Profiles,
 		StepName: fmt.Sprint("serve", o.Fanout, o.Batch, s.opt.Threads, o.World)}
 	c.Spare = max(0, lookupBytes(s.mu.memory)-s.lookup.Used()) // what is used is counted already
 	c.Memory = s.mu.memory - c.Spare
@@ -330,7 +360,7 @@ const listShare, blockShare = 2, 4
 
 // openLists opens the graph of a store whose nodes have neither features nor labels. Only the lists
 // need memory then, so nothing is measured.
-func (s *Server) openLists(ctx context.Context, src *loader.Source, o *protocol.Open,
+func (s *Server) openLists(ctx context.Context, src *loader.Source, o *protocol.Open, by [][]int,
 	seeds []sample.NodeID) (*loader.Loader, error) {
 	memory := s.mu.memory - lookupBytes(s.mu.memory)
 	opt, how := topology.Options{CacheBytes: memory / blockShare}, "read through a cache"
@@ -349,6 +379,6 @@ func (s *Server) openLists(ctx context.Context, src *loader.Source, o *protocol.
 		s.mu.settled = settled{shape: c, normalize: "none", plan: fmt.Sprintf(
 			"memory %s: lists are %s, and there are no features", mem.FormatSize(memory), how)}
 	})
-	c.Seeds, c.Batch, c.Fanout, c.Seed = seeds, o.Batch, o.Fanout, o.Seed
+	c.Seeds, c.Batch, c.Fanout, c.ByRelation, c.Seed = seeds, o.Batch, o.Fanout, by, o.Seed
 	return loader.New(src, c), nil
 }

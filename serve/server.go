@@ -257,6 +257,12 @@ func (s *Server) welcome() protocol.Welcome {
 	w.Store.Types, w.Store.EdgeSplits = m.EdgeTypes, map[string]uint64{}
 	for _, t := range m.NodeTypes {
 		w.Store.NodeTypes = append(w.Store.NodeTypes, t.Name)
+		if m.Typed() {
+			w.Store.NodeFirsts = append(w.Store.NodeFirsts, t.First)
+		}
+	}
+	for _, r := range m.Relations {
+		w.Store.Relations = append(w.Store.Relations, [2]int{r.Src, r.Dst})
 	}
 	for _, e := range m.EdgeSplits {
 		w.Store.EdgeSplits[e.Name] = e.Count

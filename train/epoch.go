@@ -278,7 +278,7 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	}
 	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose, draw: draw,
 		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},
-		batches: batchesOf(&s.cfg, s.plan)}
+		batches: s.in.batches(&s.cfg, s.plan)}
 	if s.evaluatesAhead() {
 		e.batches.Superbatch = s.plan.EvaluationConfig(s.device, s.cfg.Threads)
 		e.batches.Superbatch.Name = cmp.Or(s.Dir.Name(), newToken()) + "-eval"

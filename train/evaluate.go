@@ -21,10 +21,10 @@ import (
 // evalListBytes returns what sampled evaluation takes to list the nodes of a set.
 func evalListBytes(nodes int64) int64 { return 4 * nodes }
 
-// batchesOf returns the configuration of batches that come through a pipeline.
-func batchesOf(c *Config, p *plan.Plan) loader.Config {
+// batches returns the configuration of batches that come through a pipeline.
+func (in *inputs) batches(c *Config, p *plan.Plan) loader.Config {
 	fanout, _ := model.Of(c).Sampled()
-	return loader.Config{Batch: c.Batch, Fanout: fanout, Seed: c.Seed,
+	return loader.Config{Batch: c.Batch, Fanout: fanout, ByRelation: in.byRelation, Seed: c.Seed,
 		Workers: p.Samplers, PassWorkers: c.Threads, Ready: p.Ready, InTurn: p.InTurn,
 		RowBytes: p.RowBytes()}
 }

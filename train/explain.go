@@ -69,7 +69,8 @@ func explainWith(ctx context.Context, store *layout.Store, dev blockdev.Device, 
 	}
 	fanout, _ := model.Of(&t.cfg).Sampled()
 	pipe, err := loader.Open(ctx, t.in.Source, loader.Config{Batch: 1, Fanout: fanout,
-		Seed: t.cfg.Seed, Workers: 1, PassWorkers: 1, Ready: 1}, order, 0)
+		ByRelation: t.in.byRelation, Seed: t.cfg.Seed, Workers: 1, PassWorkers: 1, Ready: 1},
+		order, 0)
 	if err != nil {
 		return nil, err
 	}

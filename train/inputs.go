@@ -26,6 +26,8 @@ type inputs struct {
 	task  task.Task         // of the labels; nil until they are open
 	times timedSeeds        // seeds that have times; nil where there are none
 	edges *loader.EdgeSeeds // these, where edges are seeds
+
+	byRelation [][]int // fanouts of each hop by number of relation: see sample.Config
 }
 
 // timedSeeds are seeds that have times, by which they are split.
@@ -47,8 +49,9 @@ func newInputsIn(store *layout.Store, dev blockdev.Device, c *Config, budget *me
 	src.Extras = model.Of(c).Spec(model.Of(c).Dims(c.Inputs(store.Meta()), 1)).Extras()
 	src.Draw, src.Before = c.Draw(), c.Before
 	_, src.LayerSize = model.Of(c).Sampled()
-	src.ByRelation, _ = sample.RelationFanouts(c.FanoutBy, store.Meta()) // resolve reports errors
-	return &inputs{Source: src}
+	in := &inputs{Source: src}
+	in.byRelation, _ = sample.RelationFanouts(c.FanoutBy, store.Meta()) // resolve reports errors
+	return in
 }
 
 // openTimes reads the times of seeds, if the run goes by them.

@@ -140,9 +140,9 @@ func (p *planned) openModel(s *shape) (err error) {
 func (d *data) probed(shapes []*shape) (probe.Config, error) {
 	s := shapes[0]
 	fanout, _ := model.Of(&d.cfg).Sampled()
-	c := probe.Config{Facts: d.facts(s), Seeds: d.nodes.train, Fanout: fanout, Seed: d.cfg.Seed,
-		StepName: fmt.Sprint(d.cfg.StepName(), s.dims), Remeasure: d.cfg.Remeasure,
-		Profiles: d.cfg.Profiles}
+	c := probe.Config{Facts: d.facts(s), Seeds: d.nodes.train, Fanout: fanout,
+		ByRelation: d.in.byRelation, Seed: d.cfg.Seed, Remeasure: d.cfg.Remeasure,
+		StepName: fmt.Sprint(d.cfg.StepName(), s.dims), Profiles: d.cfg.Profiles}
 	c.Unpriced = d.cfg.Buffered() && !c.EvalSampled && d.cfg.Reuse != setting.ReuseAuto
 	var err error
 	c.Device, err = d.deviceFacts(shapes)

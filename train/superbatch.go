@@ -25,7 +25,7 @@ func (s *session) epoch(ctx context.Context) (*loader.Epoch, error) {
 
 // batches returns the configuration of the run's batches.
 func (s *session) batches() loader.Config {
-	c := batchesOf(&s.cfg, s.plan)
+	c := s.in.batches(&s.cfg, s.plan)
 	c.Seeds, c.Macro, c.Parts = s.nodes.train, s.cfg.Together(), s.cfg.Parts()
 	s.replicas.gatherMissed(&c)
 	c.Prepare = s.replicas.preparing()

@@ -97,7 +97,7 @@ func (t *Together) open(ctx context.Context, loop *run.Loop, all []Config) error
 	if err := t.opened.openInputs(ctx, t.lends); err != nil {
 		return err
 	}
-	c := batchesOf(&t.opened.cfg, t.opened.plan)
+	c := d.in.batches(&t.opened.cfg, t.opened.plan)
 	c.Seeds, c.Macro = d.nodes.train, d.cfg.Together()
 	t.loader = loader.New(d.in.Source, c)
 	loop.CloseLater(t.loader)

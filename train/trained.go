@@ -393,7 +393,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 // evaluator returns what predicts with the run, for one of its jobs.
 func (t *trained) evaluator(job string) *evaluator {
 	return &evaluator{network: &t.network, in: t.in, cfg: &t.cfg,
-		scratch: newScratch(t.in, t.dir, job), batches: batchesOf(&t.cfg,
+		scratch: newScratch(t.in, t.dir, job), batches: t.in.batches(&t.cfg,
 			&plan.Plan{Ready: plan.ReadyLeast, Samplers: plan.Samplers(t.cfg.Threads)})}
 }
 

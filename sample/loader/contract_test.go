@@ -182,7 +182,7 @@ func (w *way) plainHashes(t *testing.T, s *layout.Store, g *layouttest.Graph) (a
 	if w.layers == nil {
 		fanout = []int{6, sample.All, 2}
 	}
-	sampler, err := src.Sampler(fanout, 5)
+	sampler, err := src.Sampler(&loader.Config{Fanout: fanout, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

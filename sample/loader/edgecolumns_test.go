@@ -115,7 +115,7 @@ func TestEdgeColumns(t *testing.T) {
 		if err := src.OpenGraph(t.Context(), opt); err != nil {
 			t.Fatal(err)
 		}
-		sampler, err := src.Sampler([]int{3, 4}, 5)
+		sampler, err := src.Sampler(&loader.Config{Fanout: []int{3, 4}, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,10 +24,12 @@ type Config struct {
 	// Batch is the number of seeds of a batch, which comes as Parts batches: see Order.Split. With
 	// 0 or 1 it comes whole.
 	Batch, Parts int
-	// Fanout is the number of neighbors drawn at each hop, nil if the source has layer sizes. Seed
+	// Fanout is the number of neighbors drawn at each hop, nil if the source has layer sizes.
+	// ByRelation has those of each hop by number of relation, in its place: see sample.Config. Seed
 	// is the number that all draws depend on.
-	Fanout []int
-	Seed   uint64
+	Fanout     []int
+	ByRelation [][]int
+	Seed       uint64
 	// Macro is how many batches, or parts of them, are sliced from one macro-batch. With 0 or 1
 	// each is drawn by itself.
 	Macro int
@@ -178,17 +180,19 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order, f
 // partitions starts an epoch of batches from partitions in memory, from batch first on.
 func (l *Loader) partitions(ctx context.Context, epoch, first uint64) (sample.Batches, error) {
 	c, s := &l.cfg, l.src
-	drawer := func(fanout []int) func(workers int) (sample.Drawer, error) {
+	drawer := func(c Config) func(workers int) (sample.Drawer, error) {
 		return func(workers int) (sample.Drawer, error) {
-			return s.samplers(c.Buffer, c, fanout, workers)
+			return s.samplers(c.Buffer, &c, workers)
 		}
 	}
 	p := partbuffer.Pipelines{PipelineConfig: sample.PipelineConfig{
-		Drawer: drawer(c.Fanout), Labels: s.Labels, Prepare: c.Prepare, Workers: c.Workers,
+		Drawer: drawer(*c), Labels: s.Labels, Prepare: c.Prepare, Workers: c.Workers,
 		Ready: c.Ready, InTurn: c.InTurn, RowBytes: c.RowBytes, Buffers: l.buffers,
 		Budget: s.Budget}}
 	if len(c.Fanout) > 0 {
-		p.Refresher = drawer(c.Fanout[1:])
+		inner := *c
+		inner.Fanout, inner.ByRelation = c.Fanout[1:], c.ByRelation[min(1, len(c.ByRelation)):]
+		p.Refresher = drawer(inner)
 	}
 	return c.Buffer.Epoch(ctx, s.Topology, epoch, first, p)
 }

@@ -18,14 +18,14 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 	if c.Macro > 1 {
 		return bulk.NewMacro(bulk.MacroConfig{
 			Sampler: func() (*sample.Sampler, error) {
-				return s.samplerOf(s.Topology, s.extras(c), c.Fanout, c.Seed)
+				return s.samplerOf(s.Topology, c)
 			},
 			Workers: c.PassWorkers, Order: c.order,
 			PerEpoch: per, Batches: uint64(c.Macro),
 			End: c.firstEpoch()*per + end, Budget: s.Budget}), nil
 	}
 	if c.Draws != nil {
-		host, err := s.samplers(s.Topology, c, c.Fanout, workers)
+		host, err := s.samplers(s.Topology, c, workers)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 	if err != nil {
 		return nil, err
 	}
-	samplers, err := s.samplers(s.Topology, c, c.Fanout, workers)
+	samplers, err := s.samplers(s.Topology, c, workers)
 	if err != nil || bytes == 0 {
 		return samplers, err
 	}
@@ -46,7 +46,7 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 			return w, err
 		},
 		Sampler: func(t topology.Reader) (*sample.Sampler, error) {
-			return s.samplerOf(t, s.extras(c), c.Fanout, c.Seed)
+			return s.samplerOf(t, c)
 		},
 		Order: c.order, PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
 		FirstEpoch: c.firstEpoch(),
@@ -66,10 +66,9 @@ func (c *Config) firstEpoch() uint64 {
 }
 
 // samplers returns samplers of a topology, one for each worker.
-func (s *Source) samplers(t topology.Reader, c *Config, fanout []int,
-	workers int) (*sample.Samplers, error) {
+func (s *Source) samplers(t topology.Reader, c *Config, workers int) (*sample.Samplers, error) {
 	return sample.NewSamplers(workers, func() (*sample.Sampler, error) {
-		return s.samplerOf(t, s.extras(c), fanout, c.Seed)
+		return s.samplerOf(t, c)
 	})
 }
 

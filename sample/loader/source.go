@@ -39,8 +39,6 @@ type Source struct {
 	// all nodes together, and replaces fanouts: see sample.Config.
 	Draw      sample.Draw
 	LayerSize []int
-	// ByRelation has fanouts of each hop by number of relation: see sample.Config.
-	ByRelation [][]int
 	// Before leaves out edges whose time is not below it, for all that reads the graph. Nil takes
 	// all edges.
 	Before *int64
@@ -233,20 +231,13 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 	return s.DropGraph, nil
 }
 
-// Sampler returns a new sampler of the topology. It ignores fanout if there are layer sizes.
-func (s *Source) Sampler(fanout []int, seed uint64) (*sample.Sampler, error) {
-	return s.samplerOf(s.Topology, s.Extras, fanout, seed)
-}
+// Sampler returns a new sampler of the topology with the fanouts, seed and places of c. Fanouts are
+// ignored if there are layer sizes.
+func (s *Source) Sampler(c *Config) (*sample.Sampler, error) { return s.samplerOf(s.Topology, c) }
 
-// PlacedSampler returns a sampler as Sampler does, whose batches also have the places of edges.
-func (s *Source) PlacedSampler(fanout []int, seed uint64) (*sample.Sampler, error) {
-	return s.samplerOf(s.Topology, s.extras(&Config{Places: true}), fanout, seed)
-}
-
-func (s *Source) samplerOf(t topology.Reader, x sample.Extras, fanout []int, seed uint64) (
-	*sample.Sampler, error) {
-	c := sample.Config{Fanout: fanout, LayerSize: s.LayerSize, Seed: seed, Draw: s.Draw,
-		ByRelation: s.ByRelation, Extras: x, Seeding: s.Seeding, Budget: s.Budget}
+func (s *Source) samplerOf(t topology.Reader, of *Config) (*sample.Sampler, error) {
+	c := sample.Config{Fanout: of.Fanout, ByRelation: of.ByRelation, LayerSize: s.LayerSize,
+		Seed: of.Seed, Draw: s.Draw, Extras: s.extras(of), Seeding: s.Seeding, Budget: s.Budget}
 	if b, ok := t.(*partbuffer.Buffer); ok {
 		c.Last = b.Inner()
 	}

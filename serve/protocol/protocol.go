@@ -82,6 +82,10 @@ type Store struct {
 	// NodeTypes holds the names of the types of nodes, by number; EdgeSplits the number of edges of
 	// each edge split.
 	NodeTypes []string `json:"node_types"`
+	// NodeFirsts holds the first node of each type, and Relations the numbers of the types of the
+	// source and the target of each of Types; null where types are not ranges of nodes.
+	NodeFirsts []uint64 `json:"node_firsts"`
+	Relations  [][2]int `json:"relations"`
 	// NodeDims holds the widths of the features of each type; null where all nodes have the same.
 	NodeDims   []int             `json:"node_dims"`
 	EdgeSplits map[string]uint64 `json:"edge_splits"`
@@ -101,8 +105,12 @@ type Failed struct {
 type Open struct {
 	Split  string `json:"split"` // train, val, test, or train@K and the like
 	Fanout []int  `json:"fanout"`
-	Batch  int    `json:"batch"`
-	Seed   uint64 `json:"seed"`
+	// FanoutBy holds, of each hop, how many neighbors are drawn of each relation of a typed store,
+	// by name; "" is for those that are not named, 0 draws none. Fanout has the largest of each
+	// hop.
+	FanoutBy []map[string]int `json:"fanout_by,omitempty"`
+	Batch    int              `json:"batch"`
+	Seed     uint64           `json:"seed"`
 	// Memory bounds the memory of the server's process, in bytes. The first loader sets it; 0 takes
 	// the default, or what the first loader has set.
 	Memory int64 `json:"memory"`

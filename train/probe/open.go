@@ -45,9 +45,9 @@ func Open(ctx context.Context, src *loader.Source, split string,
 			return nil, nil, err
 		}
 	}
-	c := loader.Config{Seeds: cfg.Seeds, Batch: cfg.Batch, Fanout: cfg.Fanout, Seed: cfg.Seed,
-		Workers: best.Samplers, PassWorkers: cfg.Threads,
-		Ready: best.Ready, InTurn: best.InTurn, RowBytes: best.RowBytes(),
+	c := loader.Config{Seeds: cfg.Seeds, Batch: cfg.Batch, Fanout: cfg.Fanout,
+		ByRelation: cfg.ByRelation, Seed: cfg.Seed, Workers: best.Samplers,
+		PassWorkers: cfg.Threads, Ready: best.Ready, InTurn: best.InTurn, RowBytes: best.RowBytes(),
 		Later: cfg.Lent > 0, Places: cfg.Places}
 	cache := loader.Cache{Policy: best.Cache, Bytes: best.Features,
 		Threads: plan.CopyThreads(cfg.Threads), Staged: best.Staged(),

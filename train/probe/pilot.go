@@ -10,6 +10,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout/rowfile"
 	"gdb/sample"
+	"gdb/sample/loader"
 	"gdb/train/plan"
 )
 
@@ -66,10 +67,16 @@ func (p *pilotSizes) add(d *sample.Dense, drawing int64, split *rowfile.Split) {
 	}
 }
 
+// sampler returns a sampler of the run's batches.
+func (m *Probe) sampler() (*sample.Sampler, error) {
+	return m.src.Sampler(&loader.Config{Fanout: m.cfg.Fanout, ByRelation: m.cfg.ByRelation,
+		Seed: m.cfg.Seed})
+}
+
 // pilot samples the first batches of an epoch, and of later epochs if it has few, to learn their
 // sizes. The last batch of an epoch, which may be small, is left out unless it is the only one.
 func (m *Probe) pilot(ctx context.Context, batch int) (p pilotSizes, err error) {
-	s, err := m.src.Sampler(m.cfg.Fanout, m.cfg.Seed)
+	s, err := m.sampler()
 	if err != nil {
 		return p, err
 	}

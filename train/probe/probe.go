@@ -26,11 +26,12 @@ type Config struct {
 	// Facts holds what is known before anything is measured: the memory, the settings, the model
 	// and its evaluation. The probe fills in the rest.
 	plan.Facts
-	// Seeds, Fanout and Seed determine the batches: see loader.Config. Layer sizes are set
-	// in the source.
-	Seeds  []sample.NodeID
-	Fanout []int
-	Seed   uint64
+	// Seeds, Fanout, ByRelation and Seed determine the batches: see loader.Config. Layer sizes are
+	// set in the source.
+	Seeds      []sample.NodeID
+	Fanout     []int
+	ByRelation [][]int
+	Seed       uint64
 	// Places has batches that Open makes keep where their edges stand: see loader.Config.
 	Places bool
 	// Spare is memory beyond the plan that a feature cache uses until its budget wants it back.
@@ -92,8 +93,8 @@ func (m *Probe) planName() string {
 	if limit := m.src.Before; limit != nil {
 		fmt.Fprint(h, " before ", *limit)
 	}
-	if len(m.src.ByRelation) > 0 {
-		fmt.Fprint(h, " by relation ", m.src.ByRelation)
+	if len(m.cfg.ByRelation) > 0 {
+		fmt.Fprint(h, " by relation ", m.cfg.ByRelation)
 	}
 	h.Write(mem.BytesOf(m.cfg.Seeds))
 	return fmt.Sprintf("%x", h.Sum(nil))

@@ -60,7 +60,7 @@ func (m *Probe) sampleFew(ctx context.Context) (*trace, error) {
 // fill samples batches until there are enough, or no more room, or the run would be over.
 func (t *trace) fill(ctx context.Context, m *Probe, most int) error {
 	c := &m.cfg
-	s, err := m.src.Sampler(c.Fanout, c.Seed)
+	s, err := m.sampler()
 	if err != nil {
 		return err
 	}
