@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,9 +29,30 @@ class EdgeNumbers:
     starts: np.ndarray
     order: np.ndarray
 
-    def of(self, targets: np.ndarray, places: np.ndarray) -> np.ndarray:
+    def at(self, targets: np.ndarray, places: np.ndarray) -> np.ndarray:
         """The numbers, int64, of edges by the place in the list of their target."""
         return self.order[self.starts[targets] + places].astype(np.int64, copy=False)
+
+    def of(self, batch: Batch) -> np.ndarray:
+        """The numbers of the edges of a batch."""
+        return self.at(batch.n_id[batch.edge_index[1]], batch.edge_place)
+
+
+@dataclass
+class RelationNumbers:
+    """The numbers of the edges of each relation, in which nodes are those of their type."""
+
+    relations: list[EdgeNumbers]
+    firsts: list[int]  # the first node of the type of the targets of each relation
+
+    def of(self, batch: Batch) -> np.ndarray:
+        """The numbers of the edges of a batch, each counted in its relation."""
+        made = np.empty(batch.edge_index.shape[1], np.int64)
+        targets = batch.n_id[batch.edge_index[1]]
+        for relation, (numbers, first) in enumerate(zip(self.relations, self.firsts, strict=True)):
+            here = np.flatnonzero(batch.edge_type == relation)
+            made[here] = numbers.at(targets[here] - first, batch.edge_place[here])
+        return made
 
 
 @dataclass
@@ -63,14 +84,15 @@ class Around:
     ``prepares`` those of an epoch, whose seeds the server knows before it begins. It is for one
     thread, and has connections of its own in each process."""
 
-    def __init__(self, store: Opened, fanout: Sequence[int], batch_size: int, seeds: np.ndarray, *,
-                 memory: int | str | None = None, numbers: EdgeNumbers | None = None,
-                 normalize: str = "none", cache: str = "auto") -> None:
+    def __init__(self, store: Opened, fanout: Sequence[int] | Sequence[Mapping[str, int]],
+                 batch_size: int, seeds: np.ndarray, *, memory: int | str | None = None,
+                 numbers: EdgeNumbers | RelationNumbers | None = None, normalize: str = "none",
+                 cache: str = "auto") -> None:
         self.store, self.num_nodes, self._numbers = store, store.num_nodes, numbers
         self.prepares = cache == "belady"
         self._seeds = np.unique(seeds).astype(np.uint32)
         self.batch_size = max(1, min(batch_size, len(self._seeds)))
-        self._body = {"split": "given", "fanout": [int(k) for k in fanout],
+        self._body = {"split": "given", **_drawn(fanout),
                       "batch": self.batch_size, "seed": 1,
                       "memory": parse_size(memory), "cache": cache, "normalize": normalize,
                       "rank": 0, "world": 1 if self.prepares else AHEAD + 2, "own": "around",
@@ -176,7 +198,7 @@ class Around:
         if self._numbers is not None and batch.edge_place is None:
             made.e_id = np.empty(0, np.int64)  # no edge was drawn
         elif self._numbers is not None:
-            made.e_id = self._numbers.of(batch.n_id[batch.edge_index[1]], batch.edge_place)
+            made.e_id = self._numbers.of(batch)
         return made
 
     def drop(self, asked: Asked) -> None:
@@ -205,6 +227,16 @@ class Around:
     def __del__(self) -> None:
         if hasattr(self, "_free"):
             self.close()
+
+
+def _drawn(fanout: Sequence[int] | Sequence[Mapping[str, int]]) -> dict[str, Any]:
+    """The fields that say how many neighbors are drawn at each hop: of each relation, by name, or
+    of all alike."""
+    if not isinstance(fanout[0], Mapping):
+        return {"fanout": [int(k) for k in fanout]}
+    hops = [{name: int(k) for name, k in hop.items()} for hop in fanout]
+    return {"fanout": [-1 if -1 in hop.values() else max(hop.values()) for hop in hops],
+            "fanout_by": hops}
 
 
 def _repeated(batch: AroundBatch, places: np.ndarray) -> AroundBatch:

@@ -18,13 +18,14 @@ class Opened(Protocol):
     edge_types: list[str]
     node_types: list[str]
     node_dims: dict[str, int] | None
+    first_nodes: dict[str, int] | None
     _server: Server
 
     def metadata(self) -> tuple[list[str], list[tuple[str, str, str]]]:
         """The types of nodes, and of edges with those of their ends."""
 
-    def _kinds(self) -> np.ndarray:
-        """The types of all nodes."""
+    def _types_of(self, nodes: np.ndarray) -> np.ndarray:
+        """The types of nodes, by number."""
 
     def _edges_of(self, split: str) -> tuple[np.ndarray, np.ndarray | None]:
         """The edges of a split of the edges, (2, E), and their types."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._bytype import Types, by_hop
 from ._connection import Opened
 from .batch import Batch
 
@@ -105,58 +106,42 @@ class Hetero:
 
         if not store.edge_types and not store.node_types:
             raise ValueError("output 'hetero': neither edges nor nodes of this store have types")
-        self._names, triples = store.metadata()
-        kinds = {name: i for i, name in enumerate(self._names)}
-        relations = {name: i for i, name in enumerate(store.edge_types or ["to"])}
-        self._relations = len(relations)
-        self._triples = [(t, self._code(kinds[t[0]], relations[t[1]], kinds[t[2]]))
-                         for t in triples]
-        self._kinds = store._kinds() if store.node_types else None
+        self._types = Types(store)
+        self._one = not store.node_types  # type of nodes
         self._dims = store.node_dims or {}
-
-    def _code(self, source: Any, relation: Any, target: Any) -> Any:
-        """The number of a type of edges."""
-        return (source * self._relations + relation) * len(self._names) + target
 
     def __call__(self, batch: Batch) -> Any:
         """The batch; the numbers of nodes are those of their type."""
         import torch
         from torch_geometric.data import HeteroData
 
-        batch, made = tensors(batch), HeteroData()
-        kinds = torch.zeros(len(batch.n_id), dtype=torch.int64)
-        if self._kinds is not None:
-            kinds = torch.from_numpy(self._kinds[batch.n_id.numpy()].astype(np.int64))
-        numbers = torch.empty_like(kinds)  # of each node among those of its type
-        for kind, name in enumerate(self._names):
-            numbers = self._nodes(batch, made[name], kinds == kind, numbers)
-            if made[name].get("x") is not None and name in self._dims:
-                made[name].x = made[name].x[:, : self._dims[name]]
-                if not self._dims[name]:
-                    del made[name].x
-        source, target = batch.edge_index
-        relation = 0 if batch.edge_type is None else batch.edge_type
-        codes = self._code(kinds[source], relation, kinds[target])
-        for triple, code in self._triples:
-            here, edges = codes == code, made[triple]
-            edges.edge_index = torch.stack([numbers[source[here]], numbers[target[here]]])
+        made, parts = HeteroData(), self._types.parts(batch)
+        for name, here in parts.nodes.items():
+            self._nodes(batch, made[name], name, here)
+        for kind, here in parts.edges.items():
+            edges = made[kind]
+            edges.edge_index = torch.from_numpy(parts.ends(batch, kind))
             if batch.edge_weight is not None:
-                edges.edge_weight = batch.edge_weight[here]
-            edges.num_sampled_edges = [int(h.sum()) for h in here.split(batch.num_sampled_edges)]
+                edges.edge_weight = torch.from_numpy(batch.edge_weight[here])
+            edges.num_sampled_edges = by_hop(here, batch.num_sampled_edges)
         return made
 
-    def _nodes(self, batch: Batch, to: Any, here: Any, numbers: Any) -> Any:
-        """Fills in the nodes of a type, and their numbers."""
+    def _nodes(self, batch: Batch, to: Any, name: str, here: np.ndarray) -> None:
+        """Fills in the nodes of a type."""
         import torch
 
-        to.num_nodes = int(here.sum())
-        numbers[here] = torch.arange(to.num_nodes)
-        to.n_id = batch.n_id[here]
-        seeds = here[: batch.batch_size]
-        to.batch_size = int(seeds.sum())
-        if batch.x is not None:
-            to.x = batch.x if self._kinds is None else batch.x[here]
+        to.num_nodes = len(here)
+        to.n_id = torch.from_numpy(batch.n_id[here])
+        seeds = here[: np.searchsorted(here, batch.batch_size)]
+        to.batch_size = len(seeds)
+        dim = self._dims.get(name)
+        if batch.x is not None and dim != 0:
+            to.x = torch.from_numpy(batch.x if self._one else rows_of(batch, here, dim))
         if batch.y is not None:
-            to.y = batch.y[seeds]
-        to.num_sampled_nodes = [int(h.sum()) for h in here.split(batch.num_sampled_nodes)]
-        return numbers
+            to.y = torch.from_numpy(batch.y[seeds])
+        to.num_sampled_nodes = by_hop(here, batch.num_sampled_nodes)
+
+
+def rows_of(batch: Any, here: np.ndarray, dim: int | None) -> np.ndarray:
+    """The features of some nodes of a batch, as wide as those of their type."""
+    return batch.x[here] if dim is None else np.ascontiguousarray(batch.x[:, :dim][here])

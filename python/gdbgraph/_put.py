@@ -15,93 +15,144 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch_geometric.data import HeteroData
 
-from ._around import EdgeNumbers
+from ._around import EdgeNumbers, RelationNumbers
 from ._ingest import ingest
 from .store import Store
 
-#: What was put, by the id of its edge_index, as long as that is there.
+#: What was put, by the id of its first edge_index, as long as that is there.
 _puts: dict[int, Put] = {}
+#: The name of the only type of nodes, and of edges, of a Data.
+_ONE = ""
 
 
 class Put:
-    """The store of a Data, and what of it is in the store: edges, and features if they are (N, D)
-    float32."""
+    """The store of a Data or a HeteroData, and what of it is in the store: edges, and features of
+    nodes if they are (N, D) float32."""
 
     def __init__(self, data: Any, root: str | os.PathLike[str] | None, threads: int | None) -> None:
-        self._versions = _versions(data)
-        self._x = weakref.ref(data.x) if has_rows(data) else None
-        #: Whether features are in the store.
-        self.rows = self._x is not None
+        held = _Held(data)
+        self._held = [weakref.ref(t) for t in held.tensors()]
+        self._versions = held.versions()
+        #: The types of nodes whose features are in the store.
+        self.rows = list(held.rows)
         folder = Path(root) if root is not None else Path(tempfile.mkdtemp(prefix="gdbgraph-"))
         if root is None:
             self._removed = weakref.finalize(self, _remove, folder, os.getpid())
         self.path = folder / "graph.gdb"
-        _write(data, self.path, self.rows, kept=root is not None)
+        _write(held, self.path, kept=root is not None)
         self.store = Store(self.path, threads=threads)
-        self.numbers = _numbers(data.edge_index, self.store.num_nodes)
+        self.numbers = held.numbers(self.store)
 
     def holds(self, data: Any) -> bool:
         """Whether it is of this data as it is now."""
-        x = data.x if self.rows and has_rows(data) else None
-        return (self._versions == _versions(data) and self.rows == has_rows(data)
-                and (self._x is None or self._x() is x))
+        held = _Held(data)
+        tensors = held.tensors()
+        return (self._versions == held.versions() and len(self._held) == len(tensors)
+                and all(ref() is t for ref, t in zip(self._held, tensors, strict=True)))
 
 
-def has_rows(data: Any) -> bool:
-    """Whether a Data has features that a store gives back as they are."""
-    x = data._store.get("x")
+class _Held:
+    """What a store has of a Data or a HeteroData."""
+
+    def __init__(self, data: Any) -> None:
+        self.typed = isinstance(data, HeteroData)
+        nodes = {t: data[t] for t in data.node_types} if self.typed else {_ONE: data._store}
+        edges = {t: data[t] for t in data.edge_types} if self.typed else {_ONE: data}
+        self.counts = {name: int((store if self.typed else data).num_nodes)
+                       for name, store in nodes.items()}
+        self.rows = {name: store["x"] for name, store in nodes.items() if has_rows(store)}
+        self.edges = {kind: store.edge_index for kind, store in edges.items()}
+
+    def tensors(self) -> list[torch.Tensor]:
+        """All that is in the store."""
+        return [*self.edges.values(), *self.rows.values()]
+
+    def versions(self) -> tuple[Any, ...]:
+        """What changes with what is in the tensors."""
+        return (*self.counts.items(), *self.edges, *self.rows, *(t._version for t in self.tensors()))
+
+    def about(self) -> dict[str, Any]:
+        """What the record of a store that is kept says of it."""
+        if not self.typed:
+            return {"nodes": self.counts[_ONE], "edges": _checksum(self.edges[_ONE]),
+                    "x": _checksum(self.rows[_ONE]) if self.rows else None}
+        return {"nodes": self.counts,
+                "edges": {":".join(kind): _checksum(e) for kind, e in self.edges.items()},
+                "x": {name: _checksum(x) for name, x in self.rows.items()}}
+
+    def make(self, path: Path) -> None:
+        """Makes the store."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*of edges have their reverse")  # as PyG takes them
+            if not self.typed:
+                ingest(path, edge_index=self.edges[_ONE], x=self.rows.get(_ONE),
+                       num_nodes=self.counts[_ONE])
+                return
+            graph = HeteroData()
+            for name, count in self.counts.items():
+                graph[name].num_nodes = count
+                if name in self.rows:
+                    graph[name].x = self.rows[name]
+            for kind, ends in self.edges.items():
+                graph[kind].edge_index = ends
+            ingest(path, graph)
+
+    def numbers(self, store: Store) -> EdgeNumbers | RelationNumbers:
+        """The numbers of edges by list."""
+        if not self.typed:
+            return _numbers(self.edges[_ONE], self.counts[_ONE], self.counts[_ONE])
+        kinds = store.metadata()[1]
+        firsts = store.first_nodes
+        assert firsts is not None
+        return RelationNumbers(
+            [_numbers(self.edges[k], self.counts[k[0]], self.counts[k[2]]) for k in kinds],
+            [firsts[k[2]] for k in kinds])
+
+
+def has_rows(store: Any) -> bool:
+    """Whether nodes have features that a store gives back as they are."""
+    x = store.get("x")
     return (isinstance(x, torch.Tensor) and x.dtype == torch.float32 and x.dim() == 2
             and x.numel() > 0 and x.layout == torch.strided and x.device.type == "cpu"
             and not x.requires_grad)
 
 
 def put(data: Any, root: str | os.PathLike[str] | None, threads: int | None) -> Put:
-    """The store of a Data. One that was put is taken again, as long as the tensors are the same."""
-    key = id(data.edge_index)
+    """The store of a Data or a HeteroData. One that was put is taken again, as long as the tensors
+    are the same."""
+    first = next(iter(_Held(data).edges.values()))
+    key = id(first)
     known = _puts.get(key)
     if known is not None and known.holds(data) and (
             root is None or Path(root) == known.path.parent):
         return known
     made = Put(data, root, threads)
     if known is None:
-        weakref.finalize(data.edge_index, _puts.pop, key, None)
+        weakref.finalize(first, _puts.pop, key, None)
     _puts[key] = made
     return made
 
 
-def _versions(data: Any) -> tuple[int, ...]:
-    """Numbers that change with what is in the tensors."""
-    rows = data.x._version if has_rows(data) else 0
-    return data.edge_index._version, rows, int(data.num_nodes)
-
-
-def _write(data: Any, path: Path, rows: bool, kept: bool) -> None:
+def _write(held: _Held, path: Path, kept: bool) -> None:
     """Makes the store, or takes the one that is there if it is of the same graph."""
     if not kept:
-        _make(data, path, rows)
+        held.make(path)
         print(f"gdbgraph: the graph is in {path} ({_size(path) / 1e6:.1f} MB) as long as this "
               "process uses it; root=DIR keeps it", file=sys.stderr)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     record = path.parent / "graph.json"
-    about = {"nodes": int(data.num_nodes), "edges": _checksum(data.edge_index),
-             "x": _checksum(data.x) if rows else None}
+    about = held.about()
     if record.exists() and path.exists():
         if json.loads(record.read_text()) != about:
             raise ValueError(f"root {path.parent} has the store of another graph: take another "
                              "root, or remove it")
         return
     shutil.rmtree(path, ignore_errors=True)  # one whose record was not written
-    _make(data, path, rows)
+    held.make(path)
     record.write_text(json.dumps(about))
-
-
-def _make(data: Any, path: Path, rows: bool) -> None:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*of edges have their reverse")  # as PyG takes them
-        ingest(path, edge_index=data.edge_index, x=data.x if rows else None,
-               num_nodes=int(data.num_nodes))
 
 
 def _checksum(values: torch.Tensor) -> list[int]:
@@ -109,13 +160,13 @@ def _checksum(values: torch.Tensor) -> list[int]:
     return [*array.shape, zlib.crc32(array.view(np.uint8).reshape(-1).data)]
 
 
-def _numbers(edge_index: torch.Tensor, num_nodes: int) -> EdgeNumbers:
+def _numbers(edge_index: torch.Tensor, sources: int, targets: int) -> EdgeNumbers:
     """The numbers of edges by list. Lists of a store are in the order of sources; edges that are
     there twice differ in nothing that it knows, so either number will do."""
     source, target = edge_index.long()
-    _, order = torch.sort(target * num_nodes + source)
-    starts = torch.zeros(num_nodes + 1, dtype=torch.long)
-    starts[1:] = torch.bincount(target, minlength=num_nodes).cumsum(0)
+    _, order = torch.sort(target * sources + source)
+    starts = torch.zeros(targets + 1, dtype=torch.long)
+    starts[1:] = torch.bincount(target, minlength=targets).cumsum(0)
     small = order.numel() <= np.iinfo(np.int32).max
     return EdgeNumbers(starts.numpy(), (order.int() if small else order).numpy())
 

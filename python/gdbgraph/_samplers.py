@@ -24,6 +24,7 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
 from torch_geometric.sampler.utils import to_hetero_csc
 
 from ._around import Around, AroundBatch, Asked
+from ._bytype import Types, by_hop
 from ._neighbors import Drawing, Graph, Lists, Sample, sample_by_budget
 
 
@@ -185,8 +186,13 @@ class Pending:
 class StoreSampler(BaseSampler):  # type: ignore[misc]
     """Samples that the server of a store draws, with the rows of its features."""
 
-    def __init__(self, around: Around, bidirectional: bool = False) -> None:
+    def __init__(self, around: Around, bidirectional: bool = False,
+                 types: Types | None = None) -> None:
         self.around, self.bidirectional = around, bidirectional
+        self._types = types  # of nodes and edges, which samples are parted by; None for one
+        self._nodes: Any = around.num_nodes
+        if types is not None:
+            self._nodes = types.counts()
 
     def sample_from_nodes(self, inputs: NodeSamplerInput) -> SamplerOutput:
         """The neighborhood of nodes."""
@@ -204,14 +210,23 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
     def ask_edges(self, inputs: EdgeSamplerInput,
                   neg_sampling: NegativeSampling | None = None) -> Pending:
         """Asks for what ``sample_from_edges`` gives."""
-        return edge_sample(inputs, self._ask, self.around.num_nodes, False, None, neg_sampling)
+        return edge_sample(inputs, self._ask, self._nodes, False, None, neg_sampling)
 
-    def _ask(self, seed: torch.Tensor, _: Any = None) -> Pending:
-        return Pending(self.around.ask(_numpy(seed), int(torch.randint(2**62, ()))))
+    def _ask(self, seed: torch.Tensor | dict[str, torch.Tensor], _: Any = None) -> Pending:
+        return Pending(self.around.ask(self._seeds(seed), int(torch.randint(2**62, ()))))
+
+    def _seeds(self, seed: torch.Tensor | dict[str, torch.Tensor]) -> np.ndarray:
+        """The numbers of seeds in the store."""
+        if not isinstance(seed, dict):
+            return _numpy(seed)
+        assert self._types is not None
+        return np.concatenate([self._types.in_store(kind, _numpy(s)) for kind, s in seed.items()])
 
     def begin(self, inputs: Sequence[NodeSamplerInput]) -> Iterator[SamplerOutput]:
         """What ``sample_from_nodes`` gives of each, where the server prepares them together."""
-        asked = self.around.begin([_numpy(i.node) for i in inputs], int(torch.randint(2**62, ())))
+        seeds = [self._seeds(i.node if i.input_type is None else {i.input_type: i.node})
+                 for i in inputs]
+        asked = self.around.begin(seeds, int(torch.randint(2**62, ())))
         try:
             for one in inputs:
                 pending = node_sample(one, lambda *_: Pending(asked))
@@ -223,7 +238,9 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
         """Receives a sample that was asked for; its field ``served`` is the batch of the server."""
         return self._output(self.around.receive(pending.asked), pending)
 
-    def _output(self, batch: AroundBatch, pending: Pending) -> SamplerOutput:
+    def _output(self, batch: AroundBatch, pending: Pending) -> SamplerOutput | HeteroSamplerOutput:
+        if self._types is not None:
+            return self._by_type(self._types, batch, pending)
         row, col = torch.from_numpy(batch.edge_index)
         out = SamplerOutput(
             node=torch.from_numpy(batch.n_id), row=row, col=col,
@@ -234,6 +251,26 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
             out = out.to_bidirectional(keep_orig_edges=False)
             batch.edge_index = torch.stack([out.row, out.col]).numpy()
         out.served = batch
+        return out
+
+    @staticmethod
+    def _by_type(types: Types, batch: AroundBatch, pending: Pending) -> HeteroSamplerOutput:
+        """A sample by types of nodes and edges."""
+        parts, ids = types.parts(batch), batch.e_id
+        ends = {kind: torch.from_numpy(parts.ends(batch, kind)) for kind in parts.edges}
+        out = HeteroSamplerOutput(
+            node={kind: torch.from_numpy(types.in_type(kind, batch.n_id[here]))
+                  for kind, here in parts.nodes.items()},
+            row={kind: row for kind, (row, _) in ends.items()},
+            col={kind: col for kind, (_, col) in ends.items()},
+            edge={kind: None if ids is None else torch.from_numpy(ids[here])
+                  for kind, here in parts.edges.items()}, batch=None,
+            num_sampled_nodes={kind: by_hop(here, batch.num_sampled_nodes)
+                               for kind, here in parts.nodes.items()},
+            num_sampled_edges={kind: by_hop(here, batch.num_sampled_edges)
+                               for kind, here in parts.edges.items()},
+            metadata=pending.metadata)
+        out.served, out.parts = batch, parts
         return out
 
     @property

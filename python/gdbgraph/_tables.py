@@ -85,9 +85,14 @@ def _named(columns: Mapping[str, str]) -> list[str]:
     return [f"{relation}.{column}" for relation, column in columns.items()]
 
 
+def is_name(name: Any) -> bool:
+    """Whether this can be the name of a type: it has nothing that separates names in flags."""
+    return isinstance(name, str) and bool(name) and not any(c in name for c in ":=,./ \t\n")
+
+
 def check_name(kind: str, name: Any) -> str:
-    """A name of a type, which must not have what separates names in flags."""
-    if not isinstance(name, str) or not name or any(c in name for c in ":=,./ \t\n"):
+    """A name of a type."""
+    if not is_name(name):
         raise ValueError(f"{kind} {name!r}: want a name without : = , . / and spaces")
     return name
 

@@ -8,6 +8,8 @@ and gathers what it can: see :func:`served`. The rest is drawn in this process, 
 
 from __future__ import annotations
 
+import copy
+import importlib.util
 import os
 import warnings
 from collections import deque
@@ -17,16 +19,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.loader import LinkLoader as LinkLoaderOfPyG
 from torch_geometric.loader import NodeLoader
 from torch_geometric.loader.utils import get_edge_label_index, get_input_nodes
 from torch_geometric.sampler.base import NumNeighbors, SubgraphType
 
 from ._around import AHEAD, Around
+from ._bytype import Types
+from ._outputs import rows_of
 from ._put import put
 from ._samplers import HGTSampler, NeighborSampler, StoreSampler
 from ._server import own_socket
+from ._tables import is_name
 from .store import Store
 
 #: Arguments of how a store is made and opened.
@@ -39,24 +44,67 @@ _OF_SAMPLER = ("replace", "subgraph_type", "disjoint", "temporal_strategy", "tim
                "weight_attr", "is_sorted", "directed")
 
 
-def served(data: Any, fanout: Any, options: dict[str, Any]) -> bool:
-    """Whether the server of a store draws what is asked for: a number of neighbors, or all, of one
-    type of nodes and edges, uniformly, without replacement, times and weights."""
+def served(data: Any, seeds: Any, fanout: Any, options: dict[str, Any]) -> bool:
+    """Whether the server of a store draws what is asked for: a number of neighbors, or all, of each
+    type of edges, uniformly, without replacement, times and weights. seeds are as PyG takes them."""
+    usual = {"replace": False, "disjoint": False, "time_attr": None, "weight_attr": None,
+             "directed": True}
+    if not all(options.get(name, value) == value for name, value in usual.items()):
+        return False
+    way = SubgraphType(options.get("subgraph_type", "directional"))
+    if isinstance(data, HeteroData) or isinstance(data, Store) and _typed(data, seeds):
+        return (way == SubgraphType.directional
+                and (isinstance(data, Store) or _storable(data))
+                and by_relation(data, fanout) is not None)
     if isinstance(data, Data):
-        edges = data._store.get("edge_index")
-        if (not isinstance(edges, torch.Tensor) or edges.device.type != "cpu"
-                or edges.dtype not in (torch.int64, torch.int32) or type(edges) is not torch.Tensor
-                or edges.dim() != 2 or not edges.numel()
-                or "adj_t" in data or "adj" in data):
+        if not _plain(data._store) or "adj_t" in data or "adj" in data:
             return False
     elif not isinstance(data, Store):
         return False
-    usual = {"replace": False, "disjoint": False, "time_attr": None, "weight_attr": None,
-             "directed": True}
-    return (isinstance(fanout, (list, tuple)) and len(fanout) > 0
-            and all(int(k) == -1 or int(k) > 0 for k in fanout)
-            and all(options.get(name, value) == value for name, value in usual.items())
-            and SubgraphType(options.get("subgraph_type", "directional")) != SubgraphType.induced)
+    return (way != SubgraphType.induced and isinstance(fanout, (list, tuple)) and len(fanout) > 0
+            and all(int(k) == -1 or int(k) > 0 for k in fanout))
+
+
+def _plain(store: Any) -> bool:
+    """Whether edges are a tensor of integers in memory, and there are some."""
+    edges = store.get("edge_index")
+    return (isinstance(edges, torch.Tensor) and type(edges) is torch.Tensor
+            and edges.device.type == "cpu" and edges.dtype in (torch.int64, torch.int32)
+            and edges.dim() == 2 and edges.numel() > 0)
+
+
+def _typed(store: Store, seeds: Any) -> bool:
+    """Whether seeds of a store are of a type, as PyG says it: a type, or one and ids."""
+    return store.first_nodes is not None and (
+        isinstance(seeds, str) or isinstance(seeds, tuple) and len(seeds) in (2, 3)
+        and isinstance(seeds[0], (str, tuple)))
+
+
+def _storable(data: HeteroData) -> bool:
+    """Whether a HeteroData can be put to a store: see :func:`gdbgraph.ingest`."""
+    relations, used = [kind[1] for kind in data.edge_types], set()
+    for kind in data.edge_types:
+        used |= {kind[0], kind[2]}
+    return (importlib.util.find_spec("pyarrow") is not None
+            and len(set(relations)) == len(relations) > 0 and used == set(data.node_types)
+            and all(is_name(n) for n in (*data.node_types, *relations))
+            and all(data[t].num_nodes for t in data.node_types)
+            and all(_plain(data[k]) and data[k].get("adj_t") is None for k in data.edge_types))
+
+
+def by_relation(data: Any, fanout: Any) -> list[dict[str, int]] | None:
+    """How many neighbors each hop draws of each relation; None of what the server does not draw."""
+    kinds = data.metadata()[1] if isinstance(data, Store) else data.edge_types
+    try:
+        numbers = fanout if isinstance(fanout, NumNeighbors) else NumNeighbors(fanout)
+        values = numbers.get_values(kinds)
+    except (TypeError, ValueError, AssertionError):
+        return None  # PyG says what is wrong
+    hops = [{kind[1]: int(of[h]) for kind, of in values.items()}
+            for h in range(numbers.num_hops)]
+    if not hops or not all(any(hop.values()) and min(hop.values()) >= -1 for hop in hops):
+        return None
+    return hops
 
 
 class _Ahead:
@@ -65,10 +113,10 @@ class _Ahead:
 
     _server: StoreSampler | None = None
     _served_data: Any = None  # what the server does not have of a Data
-    _rows = False  # whether x comes from the server
+    _rows: Any = ()  # the types of nodes whose x comes from the server, with its width
     _after: Any = None  # the transform
 
-    def _serve(self, store: Store, fanout: Any, seeds: Any, options: dict[str, Any],
+    def _serve(self, store: Store, fanout: Any, seeds: _Seeds, options: dict[str, Any],
                kwargs: dict[str, Any], numbers: Any = None) -> StoreSampler:
         """A sampler over the server of a store. kwargs of workers are taken out."""
         idle = {name: kwargs.pop(name) for name in _OF_WORKERS if kwargs.get(name)}
@@ -83,10 +131,15 @@ class _Ahead:
                          == SubgraphType.bidirectional)
         if options.get("cache") == "belady":  # it leaves no memory to other loaders
             store = Store(store.path, socket=own_socket(), threads=options.get("threads"))
-        around = Around(store, fanout, int(kwargs.get("batch_size") or 1), seeds,
+        types = None
+        if _ONE not in seeds:
+            types = Types(store)
+            fanout = by_relation(store, fanout)
+            seeds = {_ONE: np.concatenate([types.in_store(k, v) for k, v in seeds.items()])}
+        around = Around(store, fanout, int(kwargs.get("batch_size") or 1), seeds[_ONE],
                         memory=options.get("memory"), numbers=numbers,
                         cache=options.get("cache") or "auto")
-        self._server = StoreSampler(around, bidirectional)
+        self._server = StoreSampler(around, bidirectional, types)
         return self._server
 
     def _ask(self, index: Any) -> Any:
@@ -98,13 +151,40 @@ class _Ahead:
         batch = getattr(out, "served", None)
         if batch is None:
             return data
-        if self._rows:
+        if isinstance(data, HeteroData):
+            self._fill_types(data, out)
+        elif self._rows:
             data.x = torch.from_numpy(batch.x)
             if "num_nodes" not in self._given:
                 del data.num_nodes  # x says it
-        if isinstance(self._given, Store):
+        if isinstance(self._given, Store) and isinstance(data, Data):
             _fill(data, batch)
         return data if self._after is None else self._after(data)
+
+    def _fill_types(self, data: HeteroData, out: Any) -> None:
+        """What a batch of several types has of the server."""
+        batch, parts, of_store = out.served, out.parts, isinstance(self._given, Store)
+        for kind, here in parts.nodes.items():
+            dim = self._rows.get(kind)
+            if batch.x is not None and dim:
+                data[kind].x = torch.from_numpy(rows_of(batch, here, dim))
+                if of_store or "num_nodes" not in self._given[kind]:
+                    del data[kind].num_nodes  # x says it
+        if not of_store:
+            return
+        if batch.y is not None:
+            self._label(data, batch, parts)
+        if batch.edge_weight is not None:
+            for kind, here in parts.edges.items():
+                data[kind].edge_weight = torch.from_numpy(batch.edge_weight[here])
+
+    @staticmethod
+    def _label(data: HeteroData, batch: Any, parts: Any) -> None:
+        """The labels of the seeds of each type, which are its first nodes."""
+        for kind, here in parts.nodes.items():
+            seeds = here[: np.searchsorted(here, batch.num_sampled_nodes[0])]
+            if len(seeds):
+                data[kind].y = torch.from_numpy(batch.y[seeds])
 
     def _get_iterator(self) -> Iterator[Any]:
         if self._server is None:
@@ -175,11 +255,12 @@ def _opened(data: Any, threads: int | None) -> Any:
 class NeighborLoader(_Ahead, NodeLoader):  # type: ignore[misc]
     """``torch_geometric.loader.NeighborLoader`` over gdb: its arguments, and its batches.
 
-    ``data`` may also be a :class:`gdbgraph.Store`, or its path. A Data is put to a store on first
-    use: one that goes with this process, or in ``root``, where it stays. ``memory`` bounds the
-    server, such as "2GiB", and ``threads`` is on how many cores it works. ``cache="belady"`` is for
-    features past memory: all batches of an epoch are drawn before the first one comes, so that each
-    row is read once for many of them; the loader has a server of its own, with ``memory`` for it.
+    ``data`` may also be a :class:`gdbgraph.Store`, or its path, with seeds such as ("user", ids)
+    where it is typed. A Data or HeteroData is put to a store on first use: one that goes with this
+    process, or in ``root``, where it stays. ``memory`` bounds the server, such as "2GiB", and
+    ``threads`` is on how many cores it works. ``cache="belady"`` is for features past memory: all
+    batches of an epoch are drawn before the first one comes, so that each row is read once for many
+    of them; the loader has a server of its own, with ``memory`` for it.
     """
 
     def __init__(self, data: Any, num_neighbors: Any, input_nodes: Any = None,
@@ -201,9 +282,11 @@ class NeighborLoader(_Ahead, NodeLoader):  # type: ignore[misc]
                    "root": root, "memory": memory, "threads": threads, "cache": cache}
         self._given = data = _opened(data, threads)
         if neighbor_sampler is None and transform_sampler_output is None and served(
-                data, num_neighbors, options):
-            nodes = _nodes_of(data, input_nodes)
-            data, neighbor_sampler = _served(self, data, num_neighbors, nodes, options, kwargs)
+                data, input_nodes, num_neighbors, options):
+            frame = _frame(data, _typed(data, input_nodes)) if isinstance(data, Store) else data
+            kind, nodes, _ = get_input_nodes(frame, input_nodes)
+            data, neighbor_sampler = _served(self, data, frame, num_neighbors,
+                                             {kind: nodes.numpy()}, options, kwargs)
             self._after, transform = transform, None
         elif neighbor_sampler is None:
             neighbor_sampler = _in_process(data, num_neighbors, options, kwargs)
@@ -240,15 +323,17 @@ class LinkNeighborLoader(_Ahead, LinkLoaderOfPyG):  # type: ignore[misc]
                    "root": root, "memory": memory, "threads": threads}
         self._given = data = _opened(data, threads)
         if neighbor_sampler is None and transform_sampler_output is None and served(
-                data, num_neighbors, options):
-            if isinstance(data, Store) and edge_label_index is None:
+                data, edge_label_index, num_neighbors, options):
+            if isinstance(data, Store) and (edge_label_index is None or _without_ends(
+                    edge_label_index)):
                 raise ValueError("a store has no edge_index: give edge_label_index, or take "
                                  "Store.link_loader for a split of its edges")
-            ends = edge_label_index
-            if isinstance(data, Data):
-                _, ends = get_edge_label_index(data, edge_label_index)
-            data, neighbor_sampler = _served(self, data, num_neighbors,
-                                             np.asarray(ends).reshape(-1), options, kwargs)
+            frame = data
+            if isinstance(data, Store):
+                frame = _frame(data, _typed(data, edge_label_index))
+            kind, ends = get_edge_label_index(frame, edge_label_index)
+            data, neighbor_sampler = _served(self, data, frame, num_neighbors,
+                                             _ends(kind, ends.numpy()), options, kwargs)
             self._after, transform = transform, None
         elif neighbor_sampler is None:
             neighbor_sampler = _in_process(data, num_neighbors, options, kwargs)
@@ -278,26 +363,54 @@ class HGTLoader(NodeLoader):  # type: ignore[misc]
                          filter_per_worker=filter_per_worker, **kwargs)
 
 
-def _nodes_of(data: Any, input_nodes: Any) -> np.ndarray:
-    """The nodes of batches, as ids."""
-    _, nodes, _ = get_input_nodes(_frame(data) if isinstance(data, Store) else data, input_nodes)
-    return nodes.numpy()
+#: Nodes by their type, which is _ONE where there is one.
+_Seeds = dict[Any, np.ndarray]
+_ONE = None
 
 
-def _frame(store: Store) -> Data:
-    """A Data of a store without what the server gives."""
-    return Data(num_nodes=store.num_nodes)
+def _ends(kind: Any, ends: np.ndarray) -> _Seeds:
+    """The ends of edges by the type of nodes."""
+    if kind is None:
+        return {_ONE: ends.reshape(-1)}
+    if kind[0] == kind[2]:
+        return {kind[0]: ends.reshape(-1)}
+    return {kind[0]: ends[0], kind[2]: ends[1]}
 
 
-def _served(loader: _Ahead, data: Any, fanout: Any, seeds: np.ndarray, options: dict[str, Any],
-            kwargs: dict[str, Any]) -> tuple[Data, StoreSampler]:
-    """What PyG's loader takes for data and its sampler, over the server of a store."""
+def _without_ends(edges: Any) -> bool:
+    """Whether edges to predict are a type alone, or a type and None."""
+    return isinstance(edges, tuple) and (isinstance(edges[0], str) or edges[1] is None)
+
+
+def _frame(store: Store, typed: bool) -> Data | HeteroData:
+    """A Data of a store without what the server gives, or a HeteroData."""
+    if not typed:
+        return Data(num_nodes=store.num_nodes)
+    types, made = Types(store), HeteroData()
+    for kind, count in types.counts().items():
+        made[kind].num_nodes = count
+    for edges in types.edges:
+        made[edges].edge_index = torch.empty((2, 0), dtype=torch.long)
+    return made
+
+
+def _served(loader: _Ahead, data: Any, frame: Any, fanout: Any, seeds: _Seeds,
+            options: dict[str, Any], kwargs: dict[str, Any]) -> tuple[Any, StoreSampler]:
+    """What PyG's loader takes for data and its sampler, over the server of a store. frame is data,
+    or what stands for a store."""
     if isinstance(data, Store):
-        return _frame(data), loader._serve(data, fanout, seeds, options, kwargs)
+        dims = data.node_dims or dict.fromkeys(data.node_types, data.num_features)
+        loader._rows = dims if isinstance(frame, HeteroData) else ()
+        return frame, loader._serve(data, fanout, seeds, options, kwargs)
     made = put(data, options["root"], options["threads"])
-    loader._rows = made.rows
     rest = data
-    if made.rows:
+    if isinstance(data, HeteroData):
+        loader._rows, rest = {t: data[t].x.shape[1] for t in made.rows}, copy.copy(data)
+        for kind in made.rows:
+            rest[kind].num_nodes = data[kind].num_nodes
+            del rest[kind].x
+    elif made.rows:
+        loader._rows = made.rows
         rest = Data.from_dict({**data.to_dict(), "num_nodes": data.num_nodes})
         del rest.x
     return rest, loader._serve(made.store, fanout, seeds, options, kwargs, made.numbers)

@@ -69,6 +69,12 @@ class Store:
         #: The number of edges of each split of the edges; empty where they have none.
         self.edge_splits: dict[str, int] = about["edge_splits"]
         self._of_type: np.ndarray | None = None
+        #: The first node of each type, where each type is a range of nodes; else None.
+        self.first_nodes: dict[str, int] | None = None
+        if about.get("node_firsts"):
+            self.first_nodes = dict(zip(self.node_types, about["node_firsts"], strict=True))
+        # The types of the ends of each type of edges there, by number.
+        self._ends: list[list[int]] = about.get("relations") or []
         self._metadata: tuple[list[str], list[tuple[str, str, str]]] | None = None
         #: The features of all nodes, which are read as they are asked for.
         self.features = Features(self)
@@ -154,14 +160,19 @@ class Store:
     def metadata(self) -> tuple[list[str], list[tuple[str, str, str]]]:
         """The types of nodes, and of edges with those of their ends, as ``to_hetero`` takes them.
 
-        Nodes without a type are "node", edges without one "to". Where nodes have types the first
-        call reads all lists, to see which types of edges are between them.
+        Nodes without a type are "node", edges without one "to". Where only ids have types, the
+        first call reads all lists, to see which types of edges are between them.
         """
         if self._metadata is not None:
             return self._metadata
         relations = self.edge_types or ["to"]
         if not self.node_types:
             self._metadata = ["node"], [("node", r, "node") for r in relations]
+            return self._metadata
+        if self._ends:
+            self._metadata = list(self.node_types), [
+                (self.node_types[s], r, self.node_types[t])
+                for r, (s, t) in zip(relations, self._ends, strict=True)]
             return self._metadata
         kinds = self._kinds()
         shape = (len(self.node_types), len(relations), len(self.node_types))
@@ -185,6 +196,14 @@ class Store:
             parts.append(self._arrays(_wire.NODE_TYPES, {}, nodes[first : first + _IDS])
                          ["node_type"])
         return like(ids, np.concatenate(parts))
+
+    def _types_of(self, nodes: np.ndarray) -> np.ndarray:
+        """The types of nodes of this store, int64."""
+        if not self.node_types:
+            return np.zeros(len(nodes), np.int64)
+        if self.first_nodes is not None:
+            return np.searchsorted(list(self.first_nodes.values()), nodes, side="right") - 1
+        return self._kinds()[nodes].astype(np.int64)
 
     def _kinds(self) -> np.ndarray:
         """The types of all nodes, which are read once: a byte each."""

@@ -6,6 +6,8 @@ import gc
 import os
 import subprocess
 import sys
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -342,10 +344,14 @@ def shop():
     return made
 
 
-def test_types(shop) -> None:
+@pytest.mark.parametrize("served", [True, False])
+def test_types(shop, served: bool) -> None:
     fanout = {("user", "buys", "item"): [2, 0], ("item", "of", "user"): [3, 4]}
-    for i, out in enumerate(NeighborLoader(shop, fanout, ("item", torch.arange(10, 40)),
-                                           batch_size=10)):
+    if not served:
+        shop["item", "user"].edge_index = shop["item", "user"].edge_index.short()
+    loader = NeighborLoader(shop, fanout, ("item", torch.arange(10, 40)), batch_size=10)
+    assert (loader._server is not None) == served
+    for i, out in enumerate(loader):
         assert out["item"].n_id[:10].tolist() == list(range(10 + 10 * i, 20 + 10 * i))
         assert out["item"].batch_size == 10 and out["item"].x.shape[1] == 7
         for kind in ("user", "item"):
@@ -358,6 +364,79 @@ def test_types(shop) -> None:
         assert out["item", "user"].num_sampled_edges[0] == 0
         assert int(torch.bincount(out["user", "item"].edge_index[1]).max()) == 2
         assert torch.equal(out["user", "item"].edge_attr, out["user", "item"].e_id)
+        assert sum(out["user"].num_sampled_nodes) == len(out["user"].n_id) == out["user"].num_nodes
+        assert sum(out["item", "user"].num_sampled_edges) == out["item", "user"].edge_index.shape[1]
+
+
+def test_all_neighbors_of_types(shop) -> None:
+    """All neighbors of both hops are all that PyG finds."""
+    out = next(iter(NeighborLoader(shop, [-1, -1], ("user", torch.tensor([7, 3])), batch_size=2)))
+    buys, of = shop["user", "item"].edge_index, shop["item", "user"].edge_index
+    items = of[0, torch.isin(of[1], torch.tensor([7, 3]))].unique()
+    users = buys[0, torch.isin(buys[1], items)].unique()
+    assert out["user"].n_id[:2].tolist() == [7, 3] and out["user"].input_id.tolist() == [0, 1]
+    assert out["item"].n_id.sort().values.tolist() == items.tolist()
+    assert set(out["user"].n_id.tolist()) == {7, 3, *users.tolist()}
+    wanted = torch.isin(of[1], torch.tensor([7, 3])).nonzero().view(-1)
+    assert out["item", "user"].e_id.sort().values.tolist() == wanted.tolist()
+    assert out["item", "user"].num_sampled_edges == [len(wanted), 0]
+
+
+@pytest.mark.parametrize("cache", [None, "belady"])
+def test_typed_store(shop, tmp_path: Path, cache: str | None) -> None:
+    """A path of a store with types gives the batches of its HeteroData, without it in memory."""
+    shop["user"].y = torch.arange(40) % 3
+    shop["item"].num_nodes = 60
+    del shop["item"].x
+    path = gdbgraph.ingest(tmp_path / "shop.gdb", shop)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loader = NeighborLoader(path, [4, 2], ("user", torch.arange(30)), batch_size=8, cache=cache)
+    seen = []
+    for out in loader:
+        assert isinstance(out, HeteroData) and "x" not in out["item"]
+        assert torch.equal(out["user"].x, shop["user"].x[out["user"].n_id])
+        seeds = out["user"].n_id[: out["user"].batch_size]
+        assert torch.equal(out["user"].y, shop["user"].y[seeds]) and "y" not in out["item"]
+        seen += seeds.tolist()
+        for kind in shop.edge_types:
+            ends = out[kind].edge_index
+            ids = torch.stack([out[kind[0]].n_id[ends[0]], out[kind[2]].n_id[ends[1]]])
+            held = {tuple(e) for e in shop[kind].edge_index.T.tolist()}
+            assert {tuple(e) for e in ids.T.tolist()} <= held and len(ends.T) > 0
+    assert seen == list(range(30))
+    loader.close()
+    plain = next(iter(NeighborLoader(path, [4], torch.arange(5), batch_size=5)))
+    assert isinstance(plain, Data) and plain.n_id[:5].tolist() == list(range(5))
+
+
+def test_links_of_types(shop, tmp_path: Path) -> None:
+    kind = ("user", "buys", "item")
+    loader = LinkNeighborLoader(shop, [3, 3], kind, batch_size=50, neg_sampling="binary")
+    assert loader._server is not None
+    for out in loader:
+        pairs = out[kind].edge_label_index
+        ids = torch.stack([out["user"].n_id[pairs[0]], out["item"].n_id[pairs[1]]])
+        true = out[kind].edge_label == 1
+        assert int(true.sum()) == 50 == int((~true).sum())
+        assert torch.equal(ids[:, true], shop[kind].edge_index[:, out[kind].input_id])
+        assert torch.equal(out["item"].x, shop["item"].x[out["item"].n_id])
+    path = gdbgraph.ingest(tmp_path / "shop.gdb", shop)
+    ends = shop[kind].edge_index[:, :20]
+    out = next(iter(LinkNeighborLoader(path, [3], (kind, ends), batch_size=20)))
+    assert torch.equal(out["user"].n_id[out[kind].edge_label_index[0]], ends[0])
+    with pytest.raises(ValueError, match="a store has no edge_index"):
+        LinkNeighborLoader(path, [3], kind, batch_size=20)
+
+
+def test_put_of_types_is_kept_until_it_changes(shop) -> None:
+    first = NeighborLoader(shop, [2], ("user", None), batch_size=8)
+    again = NeighborLoader(shop, [2], ("item", None), batch_size=8)
+    assert first._server.around.store is again._server.around.store
+    shop["item"].x[3] = 5
+    changed = NeighborLoader(shop, [-1], ("item", None), batch_size=60)
+    assert changed._server.around.store is not first._server.around.store
+    assert next(iter(changed))["item"].x[3].tolist() == [5] * 7
 
 
 def test_times_of_nodes(shop) -> None:
