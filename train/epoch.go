@@ -263,11 +263,17 @@ func (s *session) testBest(ctx context.Context) error {
 // curves of classes.
 func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	draw bool) (c task.Tally, err error) {
-	release, err := s.in.UseGraph(ctx)
+	batches, again, err := s.evaluationBatches(set)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	if batches.Superbatch == nil { // else it is in memory only while they are sampled
+		release, err := s.in.UseGraph(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+	}
 	if err := s.replicas.rest(); err != nil {
 		return nil, err
 	}
@@ -278,12 +284,12 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	}
 	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose, draw: draw,
 		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},
-		batches: s.in.batches(&s.cfg, s.plan)}
-	if s.evaluatesAhead() {
-		e.batches.Superbatch = s.plan.EvaluationConfig(s.device, s.cfg.Threads)
-		e.batches.Superbatch.Name = cmp.Or(s.Dir.Name(), newToken()) + "-eval"
+		batches: batches, again: again}
+	c, err = e.counts(ctx, set)
+	if err != nil && again != nil { // what stopped in the middle does not go on
+		err = errors.Join(err, s.val.Close())
 	}
-	return e.counts(ctx, set)
+	return c, err
 }
 
 // validate writes the metric and the loss of the validation nodes to rec. Where nodes can have

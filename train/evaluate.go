@@ -41,8 +41,10 @@ type evaluator struct {
 	scratch *scratch
 	choose  bool // count for choosing thresholds of labels
 	draw    bool // count for curves of classes
-	// batches configures the batches of sampled evaluation.
+	// batches configures the batches of sampled evaluation. again, if it is not nil, has them from
+	// one evaluation of the same nodes to the next.
 	batches loader.Config
+	again   *loader.Loader
 }
 
 // counts predicts the nodes of a set and returns the finished tally.
@@ -127,7 +129,7 @@ func (e *evaluator) eachSampled(ctx context.Context, set *roaring.Bitmap,
 	if err != nil {
 		return err
 	}
-	pipe, err := loader.Open(ctx, e.in.Source, e.batches, order, 0)
+	pipe, err := e.open(ctx, order)
 	if err != nil {
 		return err
 	}
@@ -150,6 +152,14 @@ func (e *evaluator) eachSampled(ctx context.Context, set *roaring.Bitmap,
 			return err
 		}
 	}
+}
+
+// open starts the batches of an order.
+func (e *evaluator) open(ctx context.Context, order *sample.Order) (sample.Batches, error) {
+	if e.again != nil {
+		return e.again.Again(ctx, order)
+	}
+	return loader.Open(ctx, e.in.Source, e.batches, order, 0)
 }
 
 // inference returns what computes the model exactly; scratch is for hidden states.

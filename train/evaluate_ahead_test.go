@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"gdb/layout"
@@ -44,6 +45,31 @@ func TestEvaluatesAhead(t *testing.T) {
 	}
 }
 
+// keptValidation returns the sizes of files of batches of val that are kept between evaluations.
+func keptValidation(t *testing.T, s *layout.Store) (sizes []int64) {
+	t.Helper()
+	fs, prep := s.FS(), s.Path("prep")
+	dirs, err := fs.List(prep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		if !strings.HasSuffix(dir, "-eval") {
+			continue
+		}
+		names, err := fs.List(fs.PathJoin(prep, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if info, err := fs.Stat(fs.PathJoin(prep, dir, name)); err == nil {
+				sizes = append(sizes, info.Size())
+			}
+		}
+	}
+	return sizes
+}
+
 // losses trains, and returns the losses of evaluations and whether these were sampled ahead.
 func losses(t *testing.T, s *layout.Store, c Config) (all []float64, ahead bool) {
 	t.Helper()
@@ -53,6 +79,9 @@ func losses(t *testing.T, s *layout.Store, c Config) (all []float64, ahead bool)
 			ahead = p.Superbatch != nil && !p.Superbatch.Overlap && !p.Superbatch.InPlace
 		}
 		if e.Epoch != nil {
+			if kept := keptValidation(t, s); ahead && len(kept) < 3 {
+				t.Errorf("files of %d bytes are kept of evaluations", kept)
+			}
 			all = append(all, *e.Epoch.(*runs.Epoch).ValLoss)
 		}
 	})

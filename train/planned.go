@@ -173,6 +173,7 @@ func (d *data) facts(s *shape) plan.Facts {
 	}
 	if f.EvalSampled {
 		f.EvalArenas = exact.Bytes
+		f.EvalBatches = (d.nodes.evalMost + int64(c.PartSeeds()) - 1) / int64(c.PartSeeds())
 		f.EvalBeside += mem.HeapCost(evalListBytes(d.nodes.evalMost))
 	} else {
 		f.EvalArenas = exact.Bytes + exact.SetsBytes(model.Of(c).Spec(s.dims), d.in.Meta.Nodes)

@@ -21,8 +21,9 @@ import (
 type session struct {
 	*run.Loop
 	*planned
-	draws  *devicesample.Graph  // nil where the host draws batches
-	loader *loader.Loader       // nil until the run has a name: see epoch
+	draws  *devicesample.Graph // nil where the host draws batches
+	loader *loader.Loader      // nil until the run has a name: see epoch
+	val    validation
 	reads  []superbatch.Reading // how superbatches decided to read, in this epoch
 	totals Totals               // over the epochs of this process
 
@@ -39,6 +40,7 @@ type session struct {
 // session is pos.
 func openSession(ctx context.Context, p *planned, pos *position) (*session, error) {
 	s := &session{Loop: p.loop, planned: p, pos: pos}
+	s.CloseLater(&s.val)
 	err := error(nil)
 	if p.beside != nil {
 		s.loader = p.beside.of.loader

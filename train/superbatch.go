@@ -9,6 +9,8 @@ import (
 	"gdb/train/plan"
 	"gdb/train/run"
 	"gdb/train/setting"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // epoch starts the rest of the current epoch.
@@ -47,6 +49,7 @@ func (s *session) superbatches() *superbatch.Config {
 	p := s.plan.Superbatch
 	c := s.plan.SuperbatchConfig(s.device, s.cfg.Threads)
 	c.Epochs, c.Name = uint64(s.cfg.Epochs), cmp.Or(s.Dir.Name(), newToken())
+	c.Rest = s.restSteps
 	if p.Batches == 0 {
 		c.Until = s.certain
 	}
@@ -72,7 +75,47 @@ func (s *session) superbatches() *superbatch.Config {
 // which takes turns with them.
 func (s *session) evaluatesAhead() bool {
 	p := s.plan.Superbatch
-	return p != nil && s.cfg.EvalMode == setting.EvalSampled && !p.Overlap && !p.InPlace
+	return p != nil && s.cfg.EvalMode == setting.EvalSampled && !p.Overlap
+}
+
+// restSteps gives back what steps keep of the host's memory, while superbatches are made in it.
+func (s *session) restSteps() error {
+	if s.steps.be.Device() != nil {
+		return nil
+	}
+	return s.steps.trim()
+}
+
+// validation is the batches of the validation nodes, where superbatches are made of them: they are
+// the same in every evaluation.
+type validation struct{ *loader.Loader }
+
+// Close frees them. There may be none.
+func (v *validation) Close() (err error) {
+	if v.Loader != nil {
+		err = v.Loader.Close()
+	}
+	v.Loader = nil
+	return err
+}
+
+// evaluationBatches returns the configuration of the batches of an evaluation, and a loader that
+// keeps them for the next one, if that has the same nodes: nil for none.
+func (s *session) evaluationBatches(set *roaring.Bitmap) (loader.Config, *loader.Loader, error) {
+	c := s.in.batches(&s.cfg, s.plan)
+	if !s.evaluatesAhead() {
+		return c, nil, nil
+	}
+	c.Superbatch = s.plan.EvaluationConfig(s.device, s.cfg.Threads)
+	c.Superbatch.Name = cmp.Or(s.Dir.Name(), newToken()) + "-eval"
+	c.Superbatch.Rest, c.Superbatch.Repeats = s.restSteps, true
+	if set != s.nodes.val {
+		return c, nil, s.val.Close() // its storage is for these
+	}
+	if s.val.Loader == nil {
+		s.val.Loader = loader.New(s.in.Source, c)
+	}
+	return c, s.val.Loader, nil
 }
 
 // nextEvaluation returns the number of epochs after which the run evaluates next, given the

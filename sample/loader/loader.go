@@ -97,7 +97,25 @@ func (l *Loader) Order(ctx context.Context, order *sample.Order, first uint64) (
 // Prepares reports whether batches are superbatches, which are prepared many at a time.
 func (l *Loader) Prepares() bool { return l.cfg.Superbatch != nil }
 
-// lastEpoch closes the loader of its batches too, and has them be of the epoch of their order.
+// Again starts the batches of an order in the place of an epoch. Later calls are for the same order
+// again: what superbatches keep of its batches is used then, see superbatch.Config.Repeats. The
+// batches of one call are taken and closed before the next; a loader that failed is closed.
+func (l *Loader) Again(ctx context.Context, order *sample.Order) (sample.Batches, error) {
+	l.cfg.Same = order
+	if l.super != nil {
+		if err := l.super.Again(); err != nil {
+			return nil, err
+		}
+	}
+	e, err := l.Epoch(ctx, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &lastEpoch{Batches: e.Batches, epoch: order.Epoch()}, nil
+}
+
+// lastEpoch closes the loader of its batches too, if it has one, and has them be of the epoch of
+// their order.
 type lastEpoch struct {
 	sample.Batches
 	loader *Loader
@@ -114,7 +132,13 @@ func (e *lastEpoch) Next(ctx context.Context) (*sample.Batch, error) {
 }
 
 // Close frees the memory of batches and removes their files.
-func (e *lastEpoch) Close() error { return errors.Join(e.Batches.Close(), e.loader.Close()) }
+func (e *lastEpoch) Close() error {
+	err := e.Batches.Close()
+	if e.loader != nil {
+		err = errors.Join(err, e.loader.Close())
+	}
+	return err
+}
 
 // Loader makes the batches of epochs. One goroutine may use it.
 type Loader struct {

@@ -92,6 +92,9 @@ type builder struct {
 	sweeping sample.Clock
 }
 
+// firstSeq is the number of the first superbatch that is made.
+const firstSeq = 1
+
 // build samples and plans superbatch w. After an error, files may be left in the loader's
 // directory, which is removed when the loader is closed.
 func (b *builder) build(ctx context.Context, w wanted) (*superbatch, error) {

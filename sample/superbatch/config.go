@@ -37,6 +37,10 @@ type Config struct {
 	// Graph is called before batches are sampled, and the release that it returns is called after:
 	// the topology is needed in between only. Nil if the topology is always in memory.
 	Graph func(ctx context.Context) (release func() error, err error)
+	// Rest gives back what steps keep from one to the next, before a superbatch is made in that
+	// memory. It is called by the goroutine that asks for a batch, unless superbatches overlap. Nil
+	// is not called.
+	Rest func() error
 	// Drawer returns what draws the batches of steps first … end-1 for Workers; steps are counted
 	// over all epochs, perEpoch in each. It is called after Graph.
 	Drawer func(workers int, perEpoch, first, end uint64) (sample.Drawer, error)
@@ -71,6 +75,9 @@ type Config struct {
 	Until func(epoch uint64) uint64
 	// StorageBytes bounds the bytes of runtime files.
 	StorageBytes int64
+	// Repeats keeps a superbatch that has all batches once they were handed out, for Loader.Again:
+	// its files, a little memory for each of its batches, and the slots.
+	Repeats bool
 	// Overlap samples and plans the next superbatch while one is trained on. Both then hold memory
 	// at the same time, and each has half of StorageBytes.
 	Overlap bool

@@ -25,6 +25,7 @@ type Loader struct {
 	dir     *workDir
 	slots   slotRows
 
+	first    uint64 // the first step
 	due      uint64 // the next step to hand out
 	phase    phase
 	current  *superbatch       // nil in phase empty
@@ -65,7 +66,8 @@ func Open(cfg Config) (*Loader, error) {
 		return nil, fmt.Errorf("superbatch: start at batch %d of epoch %d: there are %d batches, "+
 			"%d epochs", cfg.StartBatch, cfg.Epoch, per, cfg.Epochs)
 	}
-	l := &Loader{cfg: cfg, dim: cfg.Rows.Meta().Dim, due: cfg.Epoch*per + cfg.StartBatch}
+	l := &Loader{cfg: cfg, dim: cfg.Rows.Meta().Dim, first: cfg.Epoch*per + cfg.StartBatch}
+	l.due = l.first
 	l.builder = builder{cfg: &l.cfg, perEpoch: per, end: cfg.Epochs * per,
 		storage: cfg.StorageBytes}
 	if cfg.Overlap {
@@ -125,6 +127,29 @@ func (l *Loader) Epoch(epoch uint64) (sample.Batches, error) {
 	return &epochBatches{l: l, end: (epoch + 1) * per}, nil
 }
 
+// Again goes back to the first batch, once all were handed out. Those of a superbatch that was
+// kept, and rows that were swept for all of them, are not made again.
+func (l *Loader) Again() error {
+	if l.err != nil {
+		return l.err
+	}
+	if l.due != l.builder.end || l.phase == handing {
+		return fmt.Errorf("superbatch: begin again after step %d of %d", l.due, l.builder.end)
+	}
+	l.due = l.first
+	if l.keeps() && l.current.span.first > 0 { // it is the last of several
+		l.current.endSpan()
+	}
+	return nil
+}
+
+// keeps reports whether the superbatch at hand is kept once its batches were handed out: it has
+// all, and was planned for an empty cache.
+func (l *Loader) keeps() bool {
+	s := l.current
+	return l.cfg.Repeats && s != nil && s.id.Seq == firstSeq && s.end == l.builder.end
+}
+
 // epochBatches hands out the batches of one epoch.
 type epochBatches struct {
 	l   *Loader
@@ -147,7 +172,7 @@ func (e *epochBatches) Close() error {
 	if l.phase == empty || l.slots.held() {
 		return err
 	}
-	if l.due == l.current.end {
+	if l.due == l.current.end && !l.keeps() {
 		err = errors.Join(err, l.drop())
 	}
 	if l.phase == empty && l.upcoming == nil {
@@ -331,6 +356,11 @@ func (l *Loader) following() *superbatch {
 // if they overlap or come in pairs.
 func (l *Loader) advance(ctx context.Context) error {
 	if l.upcoming == nil {
+		if l.cfg.Rest != nil && !l.cfg.Overlap {
+			if err := l.cfg.Rest(); err != nil {
+				return err
+			}
+		}
 		l.giveHeapBack()
 		l.build(l.due, nil)
 	}

@@ -100,8 +100,12 @@ type Demand struct {
 	Steps        int64 // batches of the whole run
 	Ready        int   // gathered batches that wait for the step
 	Cache        int64 // that the slots may take; 0: as much as there is
-	// Beside is what the batches of an evaluation that samples take, besides the topology.
-	Beside int64
+	// EvalSteps is how many batches an evaluation has at most that takes turns with training in
+	// the same memory, and makes superbatches of them; 0 for none.
+	EvalSteps int64
+	// Step is what a step on a batch takes. Its memory is free while a superbatch is made, where
+	// phases take turns: see Config.Rest.
+	Step int64
 	// These are fields of Plan.
 	Storage                      int64
 	Batches, StageRows           int
@@ -184,6 +188,8 @@ type Phases struct {
 	Sweep, Planning int64 // fields of Plan
 
 	loop, lists             int64 // training, and its heap, given back before the next is made
+	step                    int64 // free while the next is made, in turn
+	gather                  int64 // evaluation on a superbatch, in turn
 	ahead                   int64 // of loop, a sweep beside it; in turn, beside making too
 	use, sampling, planning int64 // of making one: always, while sampling, and while planning
 }
@@ -208,16 +214,34 @@ func (d *Demand) Phases(topology, free int64) (ph Phases, err error) {
 	ph.sampling = mem.HeapCost(((inFlight+workers)*d.Batch.ListBytes()+workers*d.Scratch)*
 		sample.GrowthSixteenths/16 + 2*d.recordBytes())
 	ph.planning = heapFactor * PlanHeap(n)
-	ph.loop, ph.lists = arenas+lists+ph.ahead, lists
+	if ph.loop, ph.lists = arenas+lists+ph.ahead, lists; !d.Overlap {
+		ph.step = d.Step
+	}
+	if d.EvalSteps > 0 && !d.Overlap && d.InPlace { // else it takes what training does
+		rows, lists := d.gathering().loop()
+		ph.gather = max(rows, arenas) + lists + ph.ahead
+	}
 	ph.Planning = max(planningLeast, ph.loop-ph.ahead-max(ph.sampling+topology, ph.planning))
 	ph.use, err = PlanMemory(d.allRows(), ph.Planning)
 	return ph, err
 }
 
+// gathering returns the demand of batches whose rows are copied together, as an evaluation has
+// them.
+func (d *Demand) gathering() *Demand {
+	g := *d
+	g.InPlace, g.Ready, g.StageRows = false, 0, EvaluationStage(d.batchRows())
+	return &g
+}
+
+// EvaluationStage returns how many rows are read ahead of a batch of an evaluation, if the largest
+// has this number of rows: few, since they are swept for.
+func EvaluationStage(rows int64) int { return int(rows/64) + 1 }
+
 // Spare returns how many bytes of what training takes a larger topology could have while batches
 // are sampled, if the phases take turns.
 func (ph *Phases) Spare(topology int64) int64 {
-	return max(0, ph.loop-ph.use-ph.sampling-topology)
+	return max(0, ph.loop+ph.step-ph.use-ph.sampling-topology)
 }
 
 // build returns the memory that making a superbatch takes, with a topology of that many bytes.
@@ -247,15 +271,17 @@ func (d *Demand) Hold(ph *Phases, topology, free int64) Held {
 		return Held{Bytes: ph.loop + ph.build(topology) - topology + 2*index, Rows: d.rows(),
 			Lists: ph.lists}
 	}
-	bytes := max(ph.loop, ph.build(topology)+ph.ahead)
-	if d.Beside > 0 {
-		bytes = max(bytes, topology+d.Beside)
-	}
-	accesses, nextUses := ph.notes(topology, bytes, free-bytes-index,
+	bytes := max(ph.loop, ph.gather, ph.build(topology)+ph.ahead-ph.step)
+	accesses, nextUses := ph.notes(topology, bytes+ph.step, free-bytes-index,
 		accessCost*d.batchRows()*steps)
-	bytes = max(bytes, ph.ahead+ph.use+accesses+topology+ph.sampling)
-	// Evaluation has what the topology, and the heap of training, leave of it.
-	return Held{Bytes: bytes + index, Rows: max(0, bytes-topology-ph.lists-ph.ahead),
+	bytes = max(bytes, ph.ahead+ph.use+accesses+topology+ph.sampling-ph.step)
+	// Evaluation has what the heap of training leaves of it, and the topology unless superbatches
+	// are made of its batches. The topology may take some of a step's memory, too.
+	rows := bytes - ph.lists - ph.ahead
+	if d.EvalSteps == 0 {
+		rows -= topology
+	}
+	return Held{Bytes: bytes + index, Rows: rows,
 		Lists: ph.lists, Spare: bytes - ph.loop, Accesses: accesses, NextUses: nextUses}
 }
 
@@ -276,8 +302,10 @@ func (d *Demand) steps() (steps, bytes int64) {
 	if d.Batches > 0 {
 		steps = min(steps, int64(d.Batches))
 	}
-	rows := min(d.Storage, steps*d.batchRows()*4*int64(d.Dim))
-	return steps, steps*bytesPerStep + (rows/recordLeast+steps)*bytesPerRecord
+	kept := min(d.EvalSteps, 1<<20) // an evaluation's, until the next one
+	all := steps + kept
+	rows := min(d.Storage, all*d.batchRows()*4*int64(d.Dim))
+	return steps, all*bytesPerStep + (rows/recordLeast+all)*bytesPerRecord
 }
 
 // Slots returns how many slots the cache has in free bytes, and how many of them are kept while

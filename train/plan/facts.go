@@ -191,8 +191,9 @@ type Steps struct {
 // Evaluation holds what an evaluation takes; training pauses meanwhile.
 type Evaluation struct {
 	Evaluates bool // false where batches are only loaded and no model is trained
-	// EvalSampled says that evaluation samples batches, through a pipeline as training does.
+	// EvalSampled says that evaluation samples batches, EvalBatches at most, as training does.
 	EvalSampled bool
+	EvalBatches int64
 	// EvalArenas and EvalHeap may use the memory of a step and of batches. EvalBeside comes on top.
 	EvalArenas, EvalHeap, EvalBeside int64
 }

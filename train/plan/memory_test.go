@@ -184,3 +184,49 @@ func TestFormOfLists(t *testing.T) {
 		t.Errorf("a form that the store does not have: %v", err)
 	}
 }
+
+// TestListsTakeTheirTurn: while superbatches are made, paged lists have the memory of a step and of
+// what a way lends them of the cache, which rows have again during training.
+func TestListsTakeTheirTurn(t *testing.T) {
+	f := smallFacts(128 << 20)
+	f.Nodes, f.Cache, f.Passes = 10_000_000, setting.CacheBelady, true
+	f.Forms[0].Bytes, f.StepCopied = 1<<30, 8<<20
+	of := func(lent int64) *Plan {
+		w := way{cache: f.Cache, passes: true, stage: stageMost, lent: lent}
+		got, err := f.takeSuperbatch(w)
+		if err != nil || got.plan.Left() < 0 {
+			t.Fatal(got.plan, err)
+		}
+		return got.plan
+	}
+	lists := func(p *Plan) int64 { return p.Lists.Blocks + p.Lists.Passes }
+	none, most := of(0), of(14)
+	if cache := none.CacheBytes(); lists(most)-lists(none) < cache*3/4 || most.CacheBytes() <
+		cache*7/8 || none.Superbatch.Kept < most.Superbatch.Kept*4 {
+		t.Errorf("lists have %d and %d bytes, rows %d and %d, of which stay %d and %d rows",
+			lists(none), lists(most), cache, most.CacheBytes(), none.Superbatch.Kept,
+			most.Superbatch.Kept)
+	}
+	f.StepCopied = 0
+	if less := lists(of(14)); lists(most)-less < -1<<20 {
+		t.Errorf("lists have %d bytes with a step and %d without", lists(most), less)
+	}
+	if taken := most.Memory - most.Left() - most.Step - most.Superbatch.CacheBytes(f.Dim); taken+
+		most.Step < lists(most) {
+		t.Errorf("lists have %d bytes of %d", lists(most), taken+most.Step)
+	}
+	f.Cache, f.Topology = "auto", "auto"
+	all := f.superbatchWays(way{cache: setting.CacheBelady, ready: inTurn})
+	n := 0
+	for _, w := range all {
+		if w.lent > 0 {
+			n++
+		}
+		if w.overlap && w.lent > 0 {
+			t.Errorf("lists have memory of the cache, though they keep it: %+v", w)
+		}
+	}
+	if n == 0 {
+		t.Error("no way lends the memory of the cache to lists")
+	}
+}

@@ -299,6 +299,10 @@ func (p *Plan) EvaluationConfig(d *Profile, threads int) *superbatch.Config {
 	c := p.SuperbatchConfig(d, threads)
 	c.Epochs, c.Batches, c.StorageBytes, c.SweepAhead = 1, 0, c.StorageBytes/EvaluationShare, false
 	c.Slots, c.SlotsKept = min(c.Slots, evaluationSlots), 0
+	if c.InPlace {
+		rows := max(p.BatchPieces, p.BatchNodes)
+		c.InPlace, c.Ready, c.StageRows = false, 0, superbatch.EvaluationStage(rows)
+	}
 	return c
 }
 

@@ -36,8 +36,10 @@ type way struct {
 	staged   bool  // rows outside the static cache are read ahead for many batches at once
 	ready    int   // gathered batches that wait for the step, or inTurn
 
-	overlap, inPlace, sweepAhead bool  // of superbatches
-	stage                        int64 // one in stage of a batch's rows may wait after reading
+	overlap, inPlace, sweepAhead bool // of superbatches
+	// lent is the sixteenths of the cache's memory that paged lists have while these are made.
+	lent  int64
+	stage int64 // one in stage of a batch's rows may wait after reading
 }
 
 // ways lists the ways to split the memory that the settings allow, where a device keeps some rows.
@@ -108,22 +110,31 @@ func (f *Facts) autoCaches(onDevice int64) []string {
 	})
 }
 
+// lentShares lists the sixteenths of the cache whose memory lists may have in their turn.
+var lentShares = []int64{0, 8, 14}
+
 // superbatchWays lists the ways to train on superbatches with a topology: with phases in turn or
-// overlapping, and with rows used in the cache, where the step can do that, or copied to each
-// batch.
+// overlapping, where paged lists may have memory of the cache in their turn, and with rows used in
+// the cache, where the step can do that, or copied to each batch.
 func (f *Facts) superbatchWays(w way) (all []way) {
 	for _, w.overlap = range []bool{false, true} {
 		for _, w.sweepAhead = range []bool{false, true} {
 			// Sampled evaluation gathers batches, and has memory for their rows where rows are
-			// pieces and phases take turns: see Demand.Beside.
+			// pieces and phases take turns: see Demand.EvalSteps.
 			w.inPlace = w.ready == inTurn && f.ReadsInPlace && f.Evaluates &&
 				(f.Cut && !w.overlap || !f.EvalSampled && f.PieceDim == 0)
-			if w.inPlace {
-				all = append(all, w)
+			lent := lentShares
+			if w.resident || w.overlap {
+				lent = lentShares[:1]
 			}
-			w.inPlace = false
-			for _, w.stage = range []int64{stageMost, stageLeast} {
-				all = append(all, w)
+			for _, w.lent = range lent {
+				copied := w
+				if copied.inPlace = false; w.inPlace {
+					all = append(all, w)
+				}
+				for _, copied.stage = range []int64{stageMost, stageLeast} {
+					all = append(all, copied)
+				}
 			}
 		}
 	}
@@ -191,14 +202,17 @@ func (f *Facts) demand(w way, scratch int64) *superbatch.Demand {
 		Wide: int64(f.Unpacked), Cut: f.Cut, Steps: int64(f.Epochs) * f.TrainBatches,
 		Ready: max(0, w.ready), Cache: f.FeatureCache, Storage: f.Storage, Batches: f.Superbatch,
 		Overlap: w.overlap, InPlace: w.inPlace, SweepAhead: w.sweepAhead}
+	if f.Device.Memory == 0 {
+		d.Step = f.StepCopied
+	}
 	if w.inPlace {
 		d.Ready = ReadyLeast
+		d.Step = min(d.Step, f.StepInPlace)
 	} else {
 		d.StageRows = int(f.batchRows()/w.stage) + 1
 	}
-	if f.EvalSampled { // its batches come through a pipeline
-		arenas, heap := f.pipeline(w.ready, scratch)
-		d.Beside = arenas + heap
+	if f.EvalSampled && !w.overlap {
+		d.EvalSteps = f.EvalBatches
 	}
 	return d
 }
@@ -222,8 +236,14 @@ func (f *Facts) takeSuperbatch(w way) (t outcome, err error) {
 	if err != nil {
 		return t, fmt.Errorf("plan: %w", err)
 	}
-	if more := ph.Spare(l.bytes); !w.overlap && !w.resident && more > 0 {
-		l = f.lists(w, l.caches+more/16*15).joined() // its tables take the rest
+	if !w.overlap && !w.resident {
+		more := ph.Spare(l.bytes)
+		if w.lent > 0 {
+			more += max(0, free-d.Hold(&ph, l.bytes, free).Bytes) * w.lent / 16
+		}
+		if more > 0 {
+			l = f.lists(w, l.caches+more/16*15).joined() // its tables take the rest
+		}
 	}
 	h := d.Hold(&ph, l.bytes, free)
 	if l.hold(p); !w.overlap {

@@ -88,7 +88,7 @@ func (m *Probe) plans(ctx context.Context) (plans map[string]plan.Plan, err erro
 	return plans, nil
 }
 
-func (m *Probe) plansName() string { return "plans7/" + m.profileName() }
+func (m *Probe) plansName() string { return "plans8/" + m.profileName() }
 
 // keptName returns the key under which a plan is kept: a hash of planName and of what was measured
 // of the device.

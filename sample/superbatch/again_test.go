@@ -1,0 +1,92 @@
+package superbatch
+
+import (
+	"slices"
+	"testing"
+
+	"gdb/sample"
+)
+
+// TestAgain: batches come again as they were. They are not made again if one superbatch has all,
+// whose rows are swept for once if a span has all.
+func TestAgain(t *testing.T) {
+	swept := func(bytes int64) func(c *Config) {
+		return func(c *Config) {
+			c.Costs, c.SweepBytes = Costs{Read: 1, Byte: 1e-9, Written: 1e-9}, bytes
+		}
+	}
+	for name, of := range map[string]struct {
+		change       func(c *Config)
+		seqs, sweeps uint64 // in three rounds
+	}{
+		"kept":               {func(*Config) {}, 1, 0},
+		"swept":              {swept(4 << 20), 1, 1},
+		"two spans":          {swept(1 << 20), 1, 6},
+		"two superbatches":   {func(c *Config) { c.Batches = 7 }, 6, 0},
+		"one of few batches": {func(c *Config) { c.StartBatch = 10 }, 1, 0},
+	} {
+		c := testConfig(t)
+		c.Epochs, c.Repeats, c.Slots = 1, true, 30
+		of.change(&c)
+		want := wantHashes(t, c)
+		drawers := uint64(0)
+		inner := c.Drawer
+		c.Drawer = func(workers int, per, first, end uint64) (sample.Drawer, error) {
+			drawers++
+			return inner(workers, per, first, end)
+		}
+		decided := uint64(0)
+		c.Decided = func(r Reading) {
+			if r.Swept {
+				decided++
+			}
+		}
+		l := mustOpen(t, c)
+		for round := range 3 {
+			if round > 0 {
+				if err := l.Again(); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			got, err := stepHashes(l.Epoch, 0, 1)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, round %d: %d of %d batches, %v", name, round, len(got), len(want),
+					err)
+			}
+		}
+		if l.builder.seq != of.seqs || drawers != of.seqs || decided != of.sweeps {
+			t.Errorf("%s: %d superbatches, drawn %d times, swept %d times, want %d, %d", name,
+				l.builder.seq, drawers, decided, of.seqs, of.sweeps)
+		}
+		closeAll(t, l)
+	}
+}
+
+// TestAgainInTheMiddle: batches do not begin again before all were handed out.
+func TestAgainInTheMiddle(t *testing.T) {
+	c := testConfig(t)
+	c.Repeats = true
+	l := mustOpen(t, c)
+	if err := l.Again(); err == nil {
+		t.Error("begun again before the first batch")
+	}
+	closeAll(t, l)
+}
+
+// TestRest: what steps keep is given back before each superbatch, unless superbatches overlap.
+func TestRest(t *testing.T) {
+	for _, overlap := range []bool{false, true} {
+		c := testConfig(t)
+		c.Batches, c.Overlap = 20, overlap
+		rested := uint64(0)
+		c.Rest = func() error { rested++; return nil }
+		l := mustOpen(t, c)
+		if _, err := stepHashes(l.Epoch, 0, c.Epochs); err != nil {
+			t.Fatal(err)
+		}
+		if want := l.builder.seq; overlap && rested > 0 || !overlap && rested != want {
+			t.Errorf("overlap %v: rested %d times for %d superbatches", overlap, rested, want)
+		}
+		closeAll(t, l)
+	}
+}
