@@ -46,6 +46,43 @@ func TestHeaderByNodes(t *testing.T) {
 	}
 }
 
+// TestHeaderOfList: of a list of ids that are text the form of the first line says nothing. It is a
+// name if it is a usual one, and an id if it comes again; else gdb asks, since a node would
+// be made of a name, and says what helps where other tables have their names.
+func TestHeaderOfList(t *testing.T) {
+	for text, want := range map[string]string{
+		"customer\nann\nbob\n":             "open",
+		"customer\nu1\nu2\nu3\nu4\nu5\n":   "open",
+		"ann\nbob\ncarl\n":                 "open",
+		"id\nann\nbob\n":                   "yes",
+		"friend_name\nann\nbob\n":          "yes",
+		"customer\n1\n2\n":                 "yes",
+		"ann\nbob\nann\n":                  "no",
+		"ann\n":                            "no",
+		"customer\nann\nbob\n --header no": "no",
+	} {
+		list, header, _ := strings.Cut(text, " --header ")
+		if header == "" {
+			header = "auto"
+		}
+		fs := files{"n.csv": list}.fs(t)
+		src, err := source.Open(t.Context(), fs, &source.Options{Nodes: "n.csv", NoEdges: true,
+			Header: header})
+		got := "open"
+		if err == nil {
+			got = "no"
+			for _, n := range src.Info().Notes {
+				if strings.HasPrefix(n, "n.csv: the first line names the columns") {
+					got = "yes"
+				}
+			}
+		}
+		if got != want || err != nil && !strings.Contains(err.Error(), "name of a column: id") {
+			t.Errorf("%q: header %s, want %s; %v", text, got, want, err)
+		}
+	}
+}
+
 type skipCounter interface{ SkippedLines() int64 }
 
 // TestFractionsAreNoEnds: where no flag and no name tells the ends of edges, a column with

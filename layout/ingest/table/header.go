@@ -48,8 +48,8 @@ func (s *Opener) isHeader(file string, rows [][]string, h Hints) (bool, error) {
 		}
 	}
 	evidence := headerEvidence(rows)
-	if len(rows[0]) == 1 && !numbersBelow(rows, 0) { // a list of ids, each of which is there once
-		return false, nil
+	if len(rows[0]) == 1 && !numbersBelow(rows, 0) { // a list of ids, which may be of any form
+		evidence = min(evidence, 0)
 	}
 	if evidence == 0 && h.Nodes != nil {
 		var err error
@@ -231,9 +231,13 @@ func headerOpen(file string, rows [][]string) error {
 	for _, r := range rows[:min(3, len(rows))] {
 		shown = append(shown, fmt.Sprintf("%.60q", strings.Join(r, ",")))
 	}
+	do := "say --header yes or --header no"
+	if len(rows[0]) == 1 {
+		do += "; or make the first line of this file alone the name of a column: id"
+	}
 	return &input.Error{Where: file, Flag: true,
 		What: "does the first line name the columns? It begins with " + strings.Join(shown, " "),
-		Do:   "say --header yes or --header no"}
+		Do:   do}
 }
 
 // Headers of Neo4j say the role of a column, as in ":START_ID(Person)", or its type, as in
