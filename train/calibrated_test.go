@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gdb/layout"
 )
 
 // TestCalibrate: the temperature is kept in the run; predictions are by it where that is asked for,
@@ -22,6 +24,19 @@ func TestCalibrate(t *testing.T) {
 	if err := Predict(t.Context(), s, mustDevice(t), asked); err == nil ||
 		!strings.Contains(err.Error(), "--calibrate fits one") {
 		t.Errorf("without a temperature: %v", err)
+	}
+	p := mustOpenPredictor(t, s, false)
+	if _, err := p.Predict(t.Context(), []layout.NodeID{1}, true); err == nil ||
+		!strings.Contains(err.Error(), "--calibrate fits one") {
+		t.Errorf("served without a temperature: %v", err)
+	}
+	_, err := p.PredictUnseen(t.Context(), []UnseenNode{{Calibrated: true}})
+	if err == nil || !strings.Contains(err.Error(), "--calibrate fits one") || p.Close() != nil {
+		t.Errorf("a new node without a temperature: %v", err)
+	}
+	if err := PredictNodes(t.Context(), s, mustDevice(t), "t", true, []layout.NodeID{1}, 0,
+		nil); err == nil || !strings.Contains(err.Error(), "--calibrate fits one") {
+		t.Errorf("asked without a temperature: %v", err)
 	}
 	r, err := Calibrate(t.Context(), s, mustDevice(t), EvalConfig{Run: "t"})
 	if err != nil {
@@ -44,6 +59,8 @@ func TestCalibrate(t *testing.T) {
 		}
 		return v
 	}
+	all := rows(PredictConfig{Run: "t", Probabilities: true, Calibrated: true}, "all.csv")
+	comparePredictor(t, s, all)
 	without := rows(PredictConfig{Run: "t", Split: "test", Probabilities: true}, "a.csv")
 	for i, row := range rows(asked, "b.csv") {
 		if row[1] != without[i][1] {
@@ -74,5 +91,42 @@ func TestCalibrate(t *testing.T) {
 	eval, err = Evaluate(context.Background(), s, mustDevice(t), EvalConfig{Run: "t"})
 	if err != nil || eval.Curves.Calibrated != nil {
 		t.Errorf("a temperature of other weights is used: %v", err)
+	}
+}
+
+// comparePredictor compares what is predicted by a temperature with rows of Predict: again and
+// again, of single nodes, and without it, after it was asked for.
+func comparePredictor(t *testing.T, s *layout.Store, want [][]string) {
+	t.Helper()
+	p := mustOpenPredictor(t, s, false)
+	defer p.Close()
+	nodes := []layout.NodeID{3, 9, 14}
+	got, err := p.Predict(t.Context(), nodes, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := p.Predict(t.Context(), nodes, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range nodes {
+		if text := strings.Join(want[v][1:], ","); rowText(got[i]) != text ||
+			rowText(plain[i]) == text {
+			t.Errorf("node %d is %s, and plainly %s, want %s", v, rowText(got[i]),
+				rowText(plain[i]), text)
+		}
+	}
+	var at int
+	err = PredictNodes(t.Context(), s, mustDevice(t), "t", true, nodes, 0,
+		func(_ layout.NodeID, prediction any, probability float64) error {
+			if probability != got[at].Probability(p.Labels()) || prediction != got[at].Value {
+				t.Errorf("node %d is %v with %v, want %+v", nodes[at], prediction, probability,
+					got[at])
+			}
+			at++
+			return nil
+		})
+	if err != nil || at != len(nodes) {
+		t.Errorf("%d nodes, %v", at, err)
 	}
 }

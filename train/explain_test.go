@@ -121,7 +121,7 @@ func checkExplained(t *testing.T, s *layout.Store, node string, edges bool) *Exp
 	if _, err := fmt.Sscan(node, &id); err != nil {
 		t.Fatal(err)
 	}
-	err := PredictNodes(t.Context(), s, mustDevice(t), "t", []layout.NodeID{id}, 1<<30,
+	err := PredictNodes(t.Context(), s, mustDevice(t), "t", false, []layout.NodeID{id}, 1<<30,
 		func(_ layout.NodeID, prediction any, p float64) error {
 			if prediction != e.Prediction || math.Abs(p-*e.Confidence) > 1e-4 {
 				t.Errorf("explained is %v (%g), predicted %v (%g)", e.Prediction, *e.Confidence,

@@ -102,7 +102,7 @@ func TestPredictNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []layout.NodeID
-	err = PredictNodes(context.Background(), s, mustDevice(t), "t", []layout.NodeID{9, 3, 9}, 0,
+	err = PredictNodes(t.Context(), s, mustDevice(t), "t", false, []layout.NodeID{9, 3, 9}, 0,
 		func(v layout.NodeID, prediction any, probability float64) error {
 			got = append(got, v)
 			row := rows[1+v]

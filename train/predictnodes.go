@@ -18,23 +18,27 @@ import (
 )
 
 // PredictNodes calls emit with what a run predicts of nodes, ascending and each once: a name of
-// a class or several, or a number, and the probability of a class, NaN where there is none. It
-// computes as Predict does, in memory bytes of the process, or what the run took for 0.
+// a class or several, or a number, and the probability of a class, by the run's temperature if
+// calibrated asks for it, NaN where there is none. It computes as Predict does, in memory bytes of
+// the process, or what the run took for 0.
 //
 //lint:parameters it is a graph.Predict of package shell, which this package does not know
 func PredictNodes(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
-	nodes []layout.NodeID, memory int64,
+	calibrated bool, nodes []layout.NodeID, memory int64,
 	emit func(v layout.NodeID, prediction any, probability float64) error) (err error) {
 	set := roaring.New()
 	for _, v := range nodes {
 		set.Add(uint32(v))
 	}
 	t, err := openTrained(ctx, store, dev, opening{run: run, nodes: set,
-		limits: Limits{Memory: memory}})
+		calibrated: calibrated, limits: Limits{Memory: memory}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.checkCalibrated(calibrated); err != nil {
+		return err
+	}
 	p, err := t.in.task.Predictions(true, false)
 	if err != nil {
 		p, err = t.in.task.Predictions(false, false)

@@ -14,6 +14,7 @@ import (
 	"gdb/layout"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/train/calibrate"
 	"gdb/train/exact"
 	"gdb/train/task"
 
@@ -33,6 +34,8 @@ type Predictor struct {
 	mu struct {
 		sync.Mutex
 		write task.Predictions
+		// calibrated writes probabilities by the run's temperature; nil if it has none.
+		calibrated task.Predictions
 	}
 	unseen *unseenNodes // nodes that the graph does not have
 	// whyNot says why the run does not predict these; nil if it does.
@@ -57,7 +60,8 @@ type PredictorConfig struct {
 type Prediction struct {
 	// Value is the name of a class, or several with ";" between, or a number.
 	Value any
-	// Probabilities has one for each of Predictor.Labels; nil where there are none.
+	// Probabilities has one for each of Predictor.Labels, by the run's temperature if that was
+	// asked for; nil where there are none.
 	Probabilities []float32
 }
 
@@ -94,7 +98,7 @@ func OpenPredictor(ctx context.Context, store *layout.Store, dev blockdev.Device
 	if p.whyNot = light.whyNoUnseen(); p.whyNot == nil {
 		p.whyNot = unseenRoom(light)
 	}
-	if err := p.describe(light.in.task); err != nil {
+	if err := p.describe(light); err != nil {
 		return p, err
 	}
 	in := light.in.Source
@@ -113,16 +117,24 @@ func openLight(ctx context.Context, store *layout.Store, dev blockdev.Device,
 }
 
 // describe finds out how predictions are written.
-func (p *Predictor) describe(t task.Task) (err error) {
-	if p.mu.write, err = t.Predictions(true, false); err != nil {
-		if p.mu.write, err = t.Predictions(false, false); err != nil {
+func (p *Predictor) describe(t *trained) (err error) {
+	if p.mu.write, err = t.in.task.Predictions(true, false); err != nil {
+		if p.mu.write, err = t.in.task.Predictions(false, false); err != nil {
 			return err
 		}
+	}
+	if err := t.useTemperature(true); err != nil {
+		return err
+	}
+	if t.checkCalibrated(true) == nil {
+		calibrated := *t.in.task.(*task.Classes)
+		t.in.task.(*task.Classes).Temperature = 0
+		p.mu.calibrated, err = calibrated.Predictions(true, false)
 	}
 	for _, c := range p.mu.write.Columns()[1:] {
 		p.labels = append(p.labels, strings.TrimPrefix(c.Name, "p:"))
 	}
-	return nil
+	return err
 }
 
 // compute computes and keeps the outputs, and the hidden states if new nodes need them.
@@ -237,8 +249,21 @@ func (p *Predictor) Labels() []string { return p.labels }
 // Width returns how many values an output has, to count what predictions take.
 func (p *Predictor) Width() int { return p.outputs.Width() }
 
-// Predict returns what the run predicts of nodes, in their order.
-func (p *Predictor) Predict(ctx context.Context, nodes []layout.NodeID) ([]Prediction, error) {
+// CheckCalibrated returns an error if the run has no temperature for its weights.
+func (p *Predictor) CheckCalibrated() error {
+	if p.mu.calibrated == nil {
+		return calibrate.None(p.run)
+	}
+	return nil
+}
+
+// Predict returns what the run predicts of nodes, in their order, with probabilities by its
+// temperature if calibrated asks for it.
+func (p *Predictor) Predict(ctx context.Context, nodes []layout.NodeID, calibrated bool) (
+	[]Prediction, error) {
+	if calibrated && p.mu.calibrated == nil {
+		return nil, p.CheckCalibrated()
+	}
 	places := make([]sample.NodeID, len(nodes))
 	for i, v := range nodes {
 		if uint64(v) >= p.nodes || p.set != nil && !p.set.Contains(uint32(v)) {
@@ -261,17 +286,21 @@ func (p *Predictor) Predict(ctx context.Context, nodes []layout.NodeID) ([]Predi
 	out := make([]Prediction, len(nodes))
 	for i, v := range places {
 		at, _ := slices.BinarySearch(once, v)
-		out[i] = p.predictionOf(rows[at*width : (at+1)*width])
+		out[i] = p.predictionOf(rows[at*width:(at+1)*width], calibrated)
 	}
 	return out, nil
 }
 
 // predictionOf returns what the outputs of a node mean.
-func (p *Predictor) predictionOf(outputs []float32) Prediction {
+func (p *Predictor) predictionOf(outputs []float32, calibrated bool) Prediction {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var row predictedRow
-	p.mu.write.Write(&row, outputs)
+	write := p.mu.write
+	if calibrated {
+		write = p.mu.calibrated
+	}
+	write.Write(&row, outputs)
 	return Prediction{Value: row.prediction, Probabilities: row.rest}
 }
 

@@ -87,7 +87,7 @@ func checkPredictor(t *testing.T, name string, p *Predictor, g layouttest.Graph,
 	for v := range g.Nodes {
 		all = append(all, layout.NodeID(g.Nodes-1-v))
 	}
-	got, err := p.Predict(t.Context(), append(all, 3))
+	got, err := p.Predict(t.Context(), append(all, 3), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestPredictorUnseenNeighbors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := p.Predict(t.Context(), []layout.NodeID{v, last})
+	want, err := p.Predict(t.Context(), []layout.NodeID{v, last}, false)
 	if err != nil || rowText(got[0]) != rowText(want[0]) || rowText(got[1]) != rowText(want[1]) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -192,7 +192,7 @@ func comparePredictorRelations(t *testing.T, g layouttest.Graph) {
 			nodes, like = append(nodes, n), append(like, v)
 		}
 	}
-	want, err := p.Predict(t.Context(), like)
+	want, err := p.Predict(t.Context(), like, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestPredictorRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := p.Predict(t.Context(), []layout.NodeID{plantedNodes}); err == nil {
+	if _, err := p.Predict(t.Context(), []layout.NodeID{plantedNodes}, false); err == nil {
 		t.Error("a node that is not there is predicted")
 	}
 }

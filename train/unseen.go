@@ -39,6 +39,8 @@ type UnseenNode struct {
 	// Relations are the types of the edges of Neighbors, and of those of Unseen behind them; nil if
 	// edges have no types, or the model does not read them.
 	Relations []uint32
+	// Calibrated asks for probabilities by the run's temperature.
+	Calibrated bool
 }
 
 // whyNoUnseen says why a run does not predict nodes that the graph does not have; nil if it does.
@@ -54,8 +56,10 @@ func (t *trained) whyNoUnseen() error {
 	case t.in.Rows != nil && t.in.Rows.Meta().DType == rowfile.Sparse:
 		return errors.New("the features of the store are sparse")
 	}
-	if err := t.columnsOf(t.labeledType()); err != nil {
-		return err
+	if typ := t.labeledType(); typ >= 0 && c.Features == setting.FeaturesColumns {
+		if _, err := c.Encoders.NewRow(t.in.Meta, typ); err != nil {
+			return err
+		}
 	}
 	return exact.CheckUnseen(t.inference(t.in, &scratch{}))
 }
@@ -66,15 +70,6 @@ func (t *trained) labeledType() int {
 	return slices.IndexFunc(m.NodeTypes, func(of kv.NodeTypeMeta) bool {
 		return m.Typed() && m.Labels != nil && of.Name == m.Labels.OfType
 	})
-}
-
-// columnsOf returns an error if rows of a type are made of columns and not of these alone.
-func (t *trained) columnsOf(typ int) error {
-	if t.cfg.Features != setting.FeaturesColumns || typ < 0 {
-		return nil
-	}
-	_, err := t.cfg.Encoders.NewRow(t.in.Meta, typ)
-	return err
 }
 
 // unseenRoom returns an error if the memory is too small to predict new nodes.
@@ -90,16 +85,12 @@ func unseenRoom(t *trained) error {
 // PredictsUnseen returns nil if the run predicts nodes that the graph does not have, else why not.
 func (p *Predictor) PredictsUnseen() error { return p.whyNot }
 
-// Features returns how many values the row of a new node of a type has.
+// Features returns how many values the row of a new node of a type has, if the run predicts any.
 func (p *Predictor) Features(typ int) int {
-	in := p.unseen.trained.in
-	switch {
-	case in.Rows == nil:
-		return 0
-	case in.Meta.Typed() && len(in.Rows.Meta().Sections) > 0:
-		return in.Rows.Meta().Sections[typ].Dim
+	if s := p.unseen.trained.in.Rows.Meta().Sections; s != nil {
+		return s[typ].Dim
 	}
-	return in.Rows.Width()
+	return p.unseen.trained.in.Rows.Width()
 }
 
 // OfColumns reports whether the run's features are made of columns of tables, so that rows of new
@@ -134,6 +125,9 @@ func (p *Predictor) PredictUnseen(ctx context.Context, nodes []UnseenNode) ([]Pr
 	defer f.mu.Unlock()
 	entries := 0
 	for i := range nodes {
+		if nodes[i].Calibrated && p.mu.calibrated == nil {
+			return nil, p.CheckCalibrated()
+		}
 		entries += len(nodes[i].Neighbors) + len(nodes[i].Unseen)
 	}
 	widest := 0
@@ -165,7 +159,7 @@ func (p *Predictor) PredictUnseen(ctx context.Context, nodes []UnseenNode) ([]Pr
 		if err := task.CheckOutput([]sample.NodeID{sample.NodeID(i)}, row); err != nil {
 			return nil, err
 		}
-		out[i] = p.predictionOf(row)
+		out[i] = p.predictionOf(row, nodes[i].Calibrated)
 	}
 	return out, nil
 }

@@ -30,6 +30,8 @@ type runInfo struct {
 	Predicts string `json:"predicts" jsonschema:"nodes or links"`
 	NewNodes bool   `json:"new_nodes,omitempty" jsonschema:"it predicts new nodes too"`
 	Columns  bool   `json:"columns,omitempty" jsonschema:"new nodes have columns, and no features"`
+	// Calibrated says that the run has a temperature.
+	Calibrated bool `json:"calibrated,omitempty" jsonschema:"it takes calibrated"`
 }
 
 func infoEndpoint() *endpoint {
@@ -59,8 +61,9 @@ func infoEndpoint() *endpoint {
 			out.Labels = m.Labels.Classes
 		}
 		for _, one := range r.nodes {
-			out.Runs = append(out.Runs, runInfo{one.Run(), "nodes",
-				one.batcher != nil, one.batcher != nil && one.OfColumns()})
+			out.Runs = append(out.Runs, runInfo{Name: one.Run(), Predicts: "nodes",
+				NewNodes: one.batcher != nil, Columns: one.batcher != nil && one.OfColumns(),
+				Calibrated: one.CheckCalibrated() == nil})
 		}
 		for _, one := range r.links {
 			out.Runs = append(out.Runs, runInfo{Name: one.name, Predicts: "links"})

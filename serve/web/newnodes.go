@@ -92,10 +92,13 @@ func edgeListsSchema(of *jsonschema.Schema) *jsonschema.Schema {
 
 // predictNew predicts new nodes, together with those of other requests.
 func (r *request) predictNew(ctx context.Context, run *served,
-	nodes []newNode) ([]train.Prediction, error) {
-	all := unseenNodes{request: r, run: run, meta: r.db.Meta(), nodes: nodes}
+	in *predictIn) ([]train.Prediction, error) {
+	all := unseenNodes{request: r, run: run, meta: r.db.Meta(), nodes: in.Nodes}
 	if err := all.read(ctx); err != nil {
 		return nil, err
+	}
+	for i := range all.unseen {
+		all.unseen[i].Calibrated = in.Calibrated
 	}
 	return run.batcher.predict(ctx, all.unseen)
 }

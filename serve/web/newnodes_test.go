@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,8 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
 	"gdb/train"
+	"gdb/train/calibrate"
+	"gdb/train/runs"
 	"gdb/train/setting"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -100,7 +103,12 @@ func mustColumnStore(t *testing.T, typed bool, models ...string) *columnStore {
 		s := setting.Default()
 		s.Model, s.Fanout, s.Hidden, s.Epochs, s.Run = model, []int{4, 4}, 8, 2, model
 		s.Threads, s.Memory = 2, 1<<30
-		if _, err := train.Run(t.Context(), c.store, c.dev, s, nil); err != nil {
+		result, err := train.Run(t.Context(), c.store, c.dev, s, nil)
+		if err == nil {
+			r := &calibrate.Record{Split: "val", Temperature: 1.75, Epoch: result.BestEpoch}
+			err = r.Write(runs.Open(c.store, model))
+		}
+		if err != nil {
 			t.Fatal(model, err)
 		}
 	}
@@ -124,7 +132,7 @@ func (c *columnStore) serve(t *testing.T) string {
 }
 
 // fromFiles returns what gdb predict writes of the new users in files, without their ids.
-func (c *columnStore) fromFiles(t *testing.T, model string) (rows []string) {
+func (c *columnStore) fromFiles(t *testing.T, model string, calibrated bool) (rows []string) {
 	t.Helper()
 	with, err := draft.WithNodes(t.Context(), c.fs, c.store, model, c.tables("new-"))
 	if err != nil {
@@ -133,7 +141,7 @@ func (c *columnStore) fromFiles(t *testing.T, model string) (rows []string) {
 	defer with.Close()
 	err = train.Predict(t.Context(), with.Store, c.dev, train.PredictConfig{Run: model,
 		NewSince: strconv.FormatUint(with.Since, 10), Probabilities: true, Out: "p.csv",
-		Limits: train.Limits{Memory: 1 << 30, Threads: 2}})
+		Calibrated: calibrated, Limits: train.Limits{Memory: 1 << 30, Threads: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,9 +172,10 @@ func TestNewNodesAsFromFiles(t *testing.T) {
 				`"neighbors":{"buys":["item:b"],"follows":["user:2"]}`)
 		}
 		address := c.serve(t)
-		for _, model := range c.models {
-			status, text := post(t, address, "/predict", fmt.Sprintf(`{"run":%q,
-				"probabilities":true,"nodes":[%s]}`, model, nodes))
+		for k, model := range slices.Repeat(c.models, 2) {
+			calibrated := k >= len(c.models)
+			status, text := post(t, address, "/predict", fmt.Sprintf(`{"run":%q,"calibrated":%v,
+				"probabilities":true,"nodes":[%s]}`, model, calibrated, nodes))
 			var got predictOut
 			if err := json.Unmarshal([]byte(text), &got); err != nil || status != http.StatusOK {
 				t.Fatal(model, status, text, err)
@@ -177,7 +186,7 @@ func TestNewNodesAsFromFiles(t *testing.T) {
 				}
 				got.Predictions = got.Predictions[1:]
 			}
-			want := c.fromFiles(t, model)
+			want := c.fromFiles(t, model, calibrated)
 			for i, p := range got.Predictions {
 				row := fmt.Sprint(p.Prediction)
 				for _, v := range p.Probabilities {
@@ -262,19 +271,22 @@ func TestNewNodesRefused(t *testing.T) {
 	}
 	defer r.Body.Close()
 	var i info
-	if err := json.NewDecoder(r.Body).Decode(&i); err != nil || !i.Runs[0].Columns ||
-		i.Columns["user"]["joined"] != "date" || i.Columns["item"]["price"] != "float64" {
+	if err := json.NewDecoder(r.Body).Decode(&i); err != nil ||
+		!i.Runs[0].Columns || !i.Runs[0].Calibrated || i.Columns["user"]["joined"] != "date" ||
+		i.Columns["item"]["price"] != "float64" {
 		t.Errorf("%+v, %v", i, err)
 	}
 	plain := mustServe(t, mustOpen(t), "")
-	for body, want := range map[string]string{
-		`{"nodes":[{"columns":{"a":1}}]}`:            "reads rows of features, and no columns",
-		`{"nodes":[{"type":"user","features":[0]}]}`: "nodes of the store have no types",
-		`{"nodes":[{"features":[0,0,0,0,0,0],"neighbors":{"r":[1]}}]}`: "edges of the store have " +
-			"no types"} {
-		if status, text := post(t, plain, "/predict", body); status != http.StatusBadRequest ||
-			!strings.Contains(text, want) {
-			t.Errorf("%s: %d %s, want %q", body, status, text, want)
+	for _, c := range []struct{ body, want string }{
+		{`{"ids":[7],"calibrated":true}`, "changes nothing but probabilities"},
+		{`{"ids":[7],"calibrated":true,"probabilities":true}`, "run first has no temperature"},
+		{`{"nodes":[{"columns":{"a":1}}]}`, "reads rows of features, and no columns"},
+		{`{"nodes":[{"type":"user","features":[0]}]}`, "nodes of the store have no types"},
+		{`{"nodes":[{"features":[0,0,0,0,0,0],"neighbors":{"r":[1]}}]}`,
+			"edges of the store have no types"}} {
+		status, text := post(t, plain, "/predict", c.body)
+		if status != http.StatusBadRequest || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %s, want %q", c.body, status, text, c.want)
 		}
 	}
 }

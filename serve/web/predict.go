@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/train"
@@ -24,6 +25,7 @@ type predictIn struct {
 	IDs           []id     `json:"ids,omitempty" jsonschema:"nodes of the store"`
 	Nodes         newNodes `json:"nodes,omitempty" jsonschema:"nodes that the store does not have"`
 	Probabilities bool     `json:"probabilities,omitempty" jsonschema:"of each label"`
+	Calibrated    bool     `json:"calibrated,omitempty" jsonschema:"by the run's temperature"`
 }
 
 // predictOut has predictions: of ids, in their order, and then of nodes.
@@ -68,7 +70,7 @@ func predictEndpoint() *endpoint {
 		if err != nil {
 			return nil, err
 		}
-		known, err := run.Predict(ctx, nodes)
+		known, err := run.Predict(ctx, nodes, in.Calibrated)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +78,7 @@ func predictEndpoint() *endpoint {
 		if len(in.Nodes) == 0 {
 			return out, nil
 		}
-		unseen, err := r.predictNew(ctx, run, in.Nodes)
+		unseen, err := r.predictNew(ctx, run, in)
 		add(unseen, func(int) string { return "" })
 		return out, err
 	})
@@ -101,12 +103,32 @@ func (r *request) checkPredict(run *served, in *predictIn) error {
 		return wrong("nodes", fmt.Sprintf("run %s predicts no new nodes: %v", run.Run(),
 			run.PredictsUnseen()), "ask for nodes of the store, or of another run")
 	}
+	if in.Calibrated {
+		if err := checkCalibrated(run, in); err != nil {
+			return err
+		}
+	}
 	values := int64(1)
 	if in.Probabilities {
 		values += int64(run.Width())
 	}
 	return r.take("an answer", int64(len(in.IDs)+len(in.Nodes))*(4*int64(run.Width())+
 		cellBytes*values))
+}
+
+// checkCalibrated returns an error if a request asks for a temperature without use, or that the run
+// does not have.
+func checkCalibrated(run *served, in *predictIn) error {
+	if !in.Probabilities {
+		return wrong("calibrated", "it changes nothing but probabilities",
+			`ask for "probabilities" too`)
+	}
+	if run.CheckCalibrated() != nil {
+		return wrong("calibrated", "run "+run.Run()+" has no temperature for its weights",
+			fmt.Sprintf("fit one by %s eval STORE --run %s --calibrate, and begin the server again",
+				message.Program, run.Run()))
+	}
+	return nil
 }
 
 // nodesOf returns the nodes that ids name.

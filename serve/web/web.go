@@ -209,7 +209,7 @@ func noRun(name, what string, names []string) error {
 //
 //lint:parameters it is a graph.Predict of package shell
 func (s *Service) predictNodes(ctx context.Context, _ *layout.Store, _ blockdev.Device, run string,
-	nodes []layout.NodeID, _ int64,
+	calibrated bool, nodes []layout.NodeID, _ int64,
 	emit func(v layout.NodeID, prediction any, probability float64) error) error {
 	r, err := s.run(run)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Service) predictNodes(ctx context.Context, _ *layout.Store, _ blockdev.
 	nodes = slices.Clone(nodes)
 	slices.Sort(nodes)
 	nodes = slices.Compact(nodes)
-	all, err := r.Predict(ctx, nodes)
+	all, err := r.Predict(ctx, nodes, calibrated)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func TestPredict(t *testing.T) {
 	s := mustOpen(t)
 	address := mustServe(t, s, "")
 	g := testGraph()
-	want, err := s.nodes[0].Predict(t.Context(), []layout.NodeID{7, 9})
+	want, err := s.nodes[0].Predict(t.Context(), []layout.NodeID{7, 9}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

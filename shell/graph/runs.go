@@ -148,10 +148,11 @@ func VectorsBy[V Vectors](open func(context.Context, *layout.Store, blockdev.Dev
 }
 
 // Predict calls emit with what a run predicts of nodes, each once: text or a number, and how
-// probable it is, NaN where nothing says. It takes memory bytes, or what the run took for 0. It is
-// set by the program, so that programs that do not predict link no kernels.
+// probable it is, by the run's temperature if calibrated asks for it, NaN where nothing says. It
+// takes memory bytes, or what the run took for 0. It is set by the program, so that programs that
+// do not predict link no kernels.
 type Predict func(ctx context.Context, store *layout.Store, dev blockdev.Device, run string,
-	nodes []layout.NodeID, memory int64,
+	calibrated bool, nodes []layout.NodeID, memory int64,
 	emit func(v layout.NodeID, prediction any, probability float64) error) error
 
 // Bits is a set of nodes as a roaring bitmap, counted in a budget. It takes at most an eighth of a

@@ -32,7 +32,7 @@ func runPredict(ctx context.Context, x *exec.Execution, args []any,
 	if err != nil {
 		return err
 	}
-	memory := int64(0)
+	calibrated, memory := args[2] == true, int64(0) // it is nil if it was left out
 	if limit := g.Budget.Limit(); limit > 0 {
 		free := (limit - g.Budget.Used()) * 3 / 4
 		held := mem.NewAccount(g.Budget, "prediction")
@@ -42,7 +42,7 @@ func runPredict(ctx context.Context, x *exec.Execution, args []any,
 		}
 		memory = free + mem.ProcessBytes
 	}
-	return g.Predict(ctx, g.Store, g.Dev, run.Name, nodes, memory,
+	return g.Predict(ctx, g.Store, g.Dev, run.Name, calibrated, nodes, memory,
 		func(v layout.NodeID, prediction any, probability float64) error {
 			row := []any{v, prediction, nil}
 			if probability == probability {

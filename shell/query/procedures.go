@@ -54,7 +54,7 @@ func Procedures() []store.Procedure {
 	}
 	out = append(out, store.Procedure{Name: "gdb.predict", Run: runPredict,
 		Help: "what a run predicts of nodes, exactly",
-		Signature: signature("nodes NODES, run STRING",
+		Signature: signature("nodes NODES, run STRING|calibrated BOOLEAN",
 			"node NODE, prediction ANY, probability FLOAT")})
 	for _, p := range wholeGraphs {
 		out = append(out, p.procedure())

@@ -83,10 +83,13 @@ func TestPredict(t *testing.T) {
 	}
 	e := query.NewEngine(st, layouttest.Device(t), mem.NewBudget(64<<20), 1)
 	e.Learned(nil, nil, func(_ context.Context, _ *layout.Store, _ blockdev.Device, run string,
-		nodes []layout.NodeID, memory int64,
+		calibrated bool, nodes []layout.NodeID, memory int64,
 		emit func(layout.NodeID, any, float64) error) error {
 		if run != "r1" || memory < 32<<20 {
 			t.Errorf("run %s in %d bytes", run, memory)
+		}
+		if calibrated {
+			return emit(nodes[0], "red", .5)
 		}
 		return errors.Join(emit(nodes[0], "red", .75), emit(nodes[1], 2.5, math.NaN()))
 	})
@@ -96,6 +99,14 @@ func TestPredict(t *testing.T) {
 	r, err := e.Query(ctx, stmt, map[string]any{"run": "r1"})
 	if want := "[[Ann red 0.75] [Bob 2.5 <nil>]]"; err != nil || fmt.Sprint(r.Rows) != want {
 		t.Errorf("rows %v, %v, want %s", r, err, want)
+	}
+	for asked, want := range map[string]string{"true": "[[Ann red 0.5]]",
+		"false": "[[Ann red 0.75] [Bob 2.5 <nil>]]"} {
+		r, err := e.Query(ctx, strings.Replace(stmt, "$run", "$run, "+asked, 1),
+			map[string]any{"run": "r1"})
+		if err != nil || fmt.Sprint(r.Rows) != want {
+			t.Errorf("calibrated %s: rows %v, %v, want %s", asked, r, err, want)
+		}
 	}
 	if _, err := e.Query(ctx, stmt, map[string]any{"run": "r2"}); err == nil ||
 		!strings.Contains(err.Error(), "did you mean r1?") {
