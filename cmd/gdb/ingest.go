@@ -282,7 +282,7 @@ func nodesFile(opt *ingest.Options, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	if len(nodes) > 1 || opt.Reverse {
+	if len(nodes) > 1 || opt.Reverse || isWhole(opt, nodes[0]) {
 		for _, s := range nodes {
 			r, named := source.ParseRelation(s)
 			if !named || r.Src != "" {
@@ -298,6 +298,15 @@ func nodesFile(opt *ingest.Options, nodes []string) error {
 		opt.NodesType, opt.Nodes = r.Name, r.File
 	}
 	return nil
+}
+
+// isWhole reports whether the graph has one table of nodes, and relations of its type alone. If
+// edges are to be made both ways, it is stored without types.
+func isWhole(opt *ingest.Options, nodes string) bool {
+	t, named := source.ParseRelation(nodes)
+	other := func(r source.Relation) bool { return r.Src != t.Name || r.Dst != t.Name }
+	return named && t.Src == "" && !opt.Undirected && len(opt.Relations) > 0 &&
+		!slices.ContainsFunc(opt.Relations, other)
 }
 
 func (a *app) ingest(cmd *cobra.Command, fs vfs.FS, opt ingest.Options) error {

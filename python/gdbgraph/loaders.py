@@ -274,8 +274,8 @@ class NeighborLoader(_Ahead, NodeLoader):  # type: ignore[misc]
                  memory: int | str | None = None, threads: int | None = None,
                  cache: str | None = None, **kwargs: Any) -> None:
         if input_time is not None and time_attr is None:
-            raise ValueError("input_time gives seeds a time, but time_attr does not say which "
-                             "attribute has the times of edges or nodes: give both")
+            raise ValueError("input_time gives seeds a time, and 'time_attr' is not set: it says "
+                             "which attribute has the times of edges or nodes")
         options = {"replace": replace, "subgraph_type": subgraph_type, "disjoint": disjoint,
                    "temporal_strategy": temporal_strategy, "time_attr": time_attr,
                    "weight_attr": weight_attr, "is_sorted": is_sorted, "directed": directed,
@@ -315,8 +315,9 @@ class LinkNeighborLoader(_Ahead, LinkLoaderOfPyG):  # type: ignore[misc]
                  memory: int | str | None = None, threads: int | None = None,
                  **kwargs: Any) -> None:
         if (edge_label_time is not None) != (time_attr is not None):
-            raise ValueError("edge_label_time gives edges to predict a time, and time_attr names "
-                             "the attribute with the times of the graph: give both, or neither")
+            absent = "edge_label_time" if edge_label_time is None else "time_attr"
+            raise ValueError(f"{absent!r} is not set: edge_label_time gives edges to predict a "
+                             "time, and time_attr names the attribute with the times of the graph")
         options = {"replace": replace, "subgraph_type": subgraph_type, "disjoint": disjoint,
                    "temporal_strategy": temporal_strategy, "time_attr": time_attr,
                    "weight_attr": weight_attr, "is_sorted": is_sorted, "directed": directed,

@@ -410,6 +410,19 @@ def test_typed_store(shop, tmp_path: Path, cache: str | None) -> None:
     assert isinstance(plain, Data) and plain.n_id[:5].tolist() == list(range(5))
 
 
+def test_one_type() -> None:
+    """A HeteroData of one type of nodes and one of edges is served too."""
+    made = HeteroData()
+    made["v"].x = torch.randn(30, 4)
+    made["v", "to", "v"].edge_index = torch.randint(0, 30, (2, 90))
+    loader = NeighborLoader(made, [3, 2], ("v", None), batch_size=10)
+    assert loader._server is not None
+    for out in loader:
+        assert torch.equal(out["v"].x, made["v"].x[out["v"].n_id])
+        ends = out["v"].n_id[out["v", "v"].edge_index]
+        assert torch.equal(ends, made["v", "v"].edge_index[:, out["v", "v"].e_id])
+
+
 def test_links_of_types(shop, tmp_path: Path) -> None:
     kind = ("user", "buys", "item")
     loader = LinkNeighborLoader(shop, [3, 3], kind, batch_size=50, neg_sampling="binary")
