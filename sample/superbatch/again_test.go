@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/internal/mem"
 	"gdb/sample"
 )
 
@@ -88,5 +89,41 @@ func TestRest(t *testing.T) {
 			t.Errorf("overlap %v: rested %d times for %d superbatches", overlap, rested, want)
 		}
 		closeAll(t, l)
+	}
+}
+
+// greedy is a drawer that takes all heap that there is when it is closed, and gives it back.
+type greedy struct {
+	sample.Drawer
+	budget *mem.Budget
+}
+
+func (g greedy) Close() error {
+	all := mem.NewAccount(g.budget, "batches drawn together")
+	for all.Add(64<<10) == nil {
+		continue
+	}
+	all.Release()
+	return g.Drawer.Close()
+}
+
+// TestDrawingGivesItsHeap: planning a superbatch has the heap with which its batches were drawn.
+func TestDrawingGivesItsHeap(t *testing.T) {
+	c := testConfig(t)
+	want := wantHashes(t, c)
+	c.Budget = mem.NewProcessBudget(96 << 20)
+	c.AccessBytes, c.NextBytes = 4<<20, 4<<20
+	inner := c.Drawer
+	c.Drawer = func(workers int, per, first, end uint64) (sample.Drawer, error) {
+		d, err := inner(workers, per, first, end)
+		return greedy{d, c.Budget}, err
+	}
+	l := mustOpen(t, c)
+	got, err := stepHashes(l.Epoch, 0, c.Epochs)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d of %d batches: %v", len(got), len(want), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -135,6 +135,7 @@ func (b *builder) fill(ctx context.Context, s *superbatch) error {
 	if err := b.withGraph(ctx, func() error { return b.sample(ctx, s, a) }); err != nil {
 		return fmt.Errorf("superbatch: sample batches from step %d: %w", s.first, err)
 	}
+	b.cfg.giveHeapBack() // batches that were drawn together may have taken most of it
 	b.cache.Most = min(b.cache.Most, b.cfg.slotsFor(s, b.cfg.Rows.Meta().Dim))
 	s.slots = b.cache.Most
 	begun := time.Now()

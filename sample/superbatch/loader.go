@@ -361,14 +361,14 @@ func (l *Loader) advance(ctx context.Context) error {
 				return err
 			}
 		}
-		l.giveHeapBack()
+		l.cfg.giveHeapBack()
 		l.build(l.due, nil)
 	}
 	s, err := l.upcoming.wait(ctx)
 	if err != nil {
 		return err
 	}
-	l.giveHeapBack()
+	l.cfg.giveHeapBack()
 	l.current, l.upcoming, l.phase = s, nil, waiting
 	if err := l.slots.limit(s.slots); err != nil {
 		return err
@@ -402,15 +402,15 @@ func (l *Loader) tailMade(ctx context.Context) error {
 	if err := await(ctx, l.upcoming.done); err != nil {
 		return err
 	}
-	l.giveHeapBack()
+	l.cfg.giveHeapBack()
 	return nil
 }
 
 // giveHeapBack collects the heap of one phase before the next phase takes its own. Where
 // superbatches overlap, it does nothing.
-func (l *Loader) giveHeapBack() {
-	if !l.cfg.Overlap {
-		l.cfg.Budget.CollectHeap()
+func (c *Config) giveHeapBack() {
+	if !c.Overlap {
+		c.Budget.CollectHeap()
 	}
 }
 
