@@ -21,6 +21,8 @@ import (
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
 	"gdb/train/link/triples"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Graph is a store as statements read it, with its open files and the counters and settings of a
@@ -51,6 +53,7 @@ type Graph struct {
 		base      map[layout.Direction]topology.Stats // the counters at the last RESET STATS
 		baseNames ids.CacheStats
 		seed      *uint64 // the seed of SET; nil before the first
+		deleted   *roaring.Bitmap
 	}
 }
 
@@ -92,6 +95,9 @@ func New(st *layout.Store, dev blockdev.Device, budget *mem.Budget) *Graph {
 // Close closes the files.
 func (g *Graph) Close() error {
 	g.Kept.Close()
+	if g.mu.deleted != nil {
+		g.Budget.Release(int64(g.mu.deleted.GetSizeInBytes()))
+	}
 	return errors.Join(g.closeNearest(), g.Indexes.Close(), g.Files.Close())
 }
 
@@ -193,6 +199,29 @@ func (g *Graph) Seed() (seed uint64, ok bool) {
 		return 0, false
 	}
 	return *g.mu.seed, true
+}
+
+// Deleted returns the nodes that were deleted, which keep their numbers and have no ids; nil if
+// there are none. They are read once.
+func (g *Graph) Deleted(ctx context.Context) (*roaring.Bitmap, error) {
+	name := g.Meta().Deleted
+	if name == "" {
+		return nil, nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.deleted != nil {
+		return g.mu.deleted, nil
+	}
+	set, err := g.Store.Catalog().Set(ctx, name)
+	if err == nil {
+		err = g.Budget.Reserve("deleted nodes", int64(set.GetSizeInBytes()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.mu.deleted = set
+	return set, nil
 }
 
 // Apart returns how many edges the lists lack because these edges are in splits other than train,

@@ -23,6 +23,8 @@ import (
 	"gdb/shell/graph"
 	"gdb/shell/lang"
 	"gdb/shell/words"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // anyType is the type of relationships in a store whose edges have none.
@@ -41,6 +43,32 @@ type store struct {
 	// lists are those in memory, and out the out-lists of a store that keeps none.
 	lists *source
 	out   *adjacency.Lists
+	// deleted are nodes that statements do not see, and present has a bit for each other node; nil
+	// if none were deleted.
+	deleted *roaring.Bitmap
+	present []uint64
+}
+
+// leaveOut leaves the nodes out that were deleted. It takes a bit of memory for each node.
+func (s *store) leaveOut(held *mem.Account) (err error) {
+	if s.deleted, err = s.g.Deleted(s.ctx); err != nil || s.deleted == nil {
+		return err
+	}
+	words := (s.meta.Nodes + 63) / 64
+	if err := held.Add(int64(8 * words)); err != nil {
+		return err
+	}
+	s.present = slices.Repeat([]uint64{^uint64(0)}, int(words))
+	for it := s.deleted.Iterator(); it.HasNext(); {
+		v := it.Next()
+		s.present[v>>6] &^= 1 << (v & 63)
+	}
+	return nil
+}
+
+// isDeleted reports whether a node was deleted.
+func (s *store) isDeleted(v uint64) bool {
+	return s.deleted != nil && s.deleted.Contains(uint32(v))
 }
 
 func newStore(ctx context.Context, x *exec.Execution, root *exec.Operator) *store {
@@ -136,6 +164,9 @@ func (s *store) Nodes(ctx context.Context, labels []string, yield func(value.Nod
 	for v := from; v < to; v++ {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if s.isDeleted(v) {
+			continue
 		}
 		if err := yield(value.Node{ID: int64(v), G: s}); err != nil {
 			return err
@@ -245,7 +276,7 @@ func (s *store) numbered(labels []string, v any, yield func(value.Node) error) e
 	if f, is := v.(float64); is && f >= 0 && f < math.MaxUint32 {
 		n, ok = int64(f), float64(int64(f)) == f
 	}
-	if !ok || n < 0 || uint64(n) >= s.meta.Nodes {
+	if !ok || n < 0 || uint64(n) >= s.meta.Nodes || s.isDeleted(uint64(n)) {
 		return nil
 	}
 	if len(labels) > 0 {

@@ -64,6 +64,9 @@ func with(ctx context.Context, x *exec.Execution, root *exec.Operator, tell func
 	defer func() { err = errors.Join(err, s.Close()) }()
 	held := mem.NewAccount(x.Graph.Budget, "rows of the statement")
 	defer held.Release()
+	if err := s.leaveOut(&held); err != nil {
+		return err
+	}
 	lists := newSource(s, &held)
 	defer lists.Close()
 	return run(s, plain.Options{Params: x.Params, Grow: lists.Grow,

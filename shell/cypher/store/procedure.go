@@ -61,6 +61,11 @@ func (s *store) procedures(procs []Procedure) map[string]plain.Procedure {
 				}
 			}
 			return p.Run(ctx, s.x, numbers(args), func(row []any) error {
+				for _, v := range row {
+					if node, is := v.(layout.NodeID); is && s.isDeleted(uint64(node)) {
+						return nil
+					}
+				}
 				s.values(p.Out, row)
 				return yield(row)
 			})

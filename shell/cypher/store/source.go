@@ -118,7 +118,9 @@ func (s *source) Labeled(labels []string) (engine.Set, bool) {
 		t := s.meta.NodeTypes[i]
 		from, to = max(from, t.First), min(to, t.First+t.Nodes)
 	}
-	return whole(from, max(from, to)), true
+	set := whole(from, max(from, to))
+	set.Bits = s.present
+	return set, true
 }
 
 // Ends returns the types of nodes that relations join.
