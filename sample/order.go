@@ -17,8 +17,9 @@ type Order struct {
 	perm  rng.Permutation
 	epoch uint64
 	size  int
-	parts uint64 // of a batch
-	plain bool   // as train stands
+	ends  []uint64 // in train, of batches that differ in size; nil where all but the last have size
+	parts uint64   // of a batch
+	plain bool     // as train stands
 }
 
 // EpochOrder returns the order of train in an epoch, which depends on (seed, epoch, len(train))
@@ -44,6 +45,26 @@ func InOrder(all []NodeID, epoch uint64, batchSize int) (*Order, error) {
 	return o, err
 }
 
+// InParts returns the order in which nodes stand in all, as batches of an epoch that have these
+// numbers of nodes: none of 0, and together those of all.
+func InParts(all []NodeID, epoch uint64, sizes []uint32) (*Order, error) {
+	o, err := InOrder(all, epoch, 1)
+	if err != nil {
+		return nil, err
+	}
+	sum := uint64(0)
+	for i, n := range sizes {
+		if sum += uint64(n); n == 0 {
+			return nil, fmt.Errorf("sample: batch %d has no seeds", i)
+		}
+		o.ends = append(o.ends, sum)
+	}
+	if sum != uint64(len(all)) {
+		return nil, fmt.Errorf("sample: batches of %d seeds in all, and %d seeds", sum, len(all))
+	}
+	return o, nil
+}
+
 // Epoch returns the epoch of this order, counted from 0.
 func (o *Order) Epoch() uint64 { return o.epoch }
 
@@ -57,14 +78,17 @@ func (o *Order) Split(parts int) *Order {
 
 // Batches returns the number of batches.
 func (o *Order) Batches() uint64 {
+	if o.ends != nil {
+		return uint64(len(o.ends)) * o.parts
+	}
 	return (uint64(len(o.train)) + uint64(o.size) - 1) / uint64(o.size) * o.parts
 }
 
 // Seeds appends the seeds of batch i, which is below Batches, to dst. It takes about 20 ns per
 // seed.
 func (o *Order) Seeds(i uint64, dst []NodeID) []NodeID {
-	whole := i / o.parts * uint64(o.size)
-	size, part := min(uint64(o.size), uint64(len(o.train))-whole), i%o.parts
+	whole, size := o.part(i / o.parts)
+	part := i % o.parts
 	for k := whole + part*size/o.parts; k < whole+(part+1)*size/o.parts; k++ {
 		if o.plain {
 			dst = append(dst, o.train[k])
@@ -73,4 +97,16 @@ func (o *Order) Seeds(i uint64, dst []NodeID) []NodeID {
 		dst = append(dst, o.train[o.perm.At(k)])
 	}
 	return dst
+}
+
+// part returns the place of the first seed of a batch that is not split, and its seeds.
+func (o *Order) part(i uint64) (first, size uint64) {
+	if o.ends == nil {
+		first = i * uint64(o.size)
+		return first, min(uint64(o.size), uint64(len(o.train))-first)
+	}
+	if i > 0 {
+		first = o.ends[i-1]
+	}
+	return first, o.ends[i] - first
 }

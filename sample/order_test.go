@@ -100,3 +100,29 @@ func TestOrderSplit(t *testing.T) {
 		}
 	}
 }
+
+// TestInParts: batches of sizes of their own have the seeds in their order, split too, and sizes
+// that are not those of the seeds are errors.
+func TestInParts(t *testing.T) {
+	nodes := []NodeID{9, 8, 7, 6, 5, 4}
+	o, err := InParts(nodes, 3, []uint32{1, 3, 2})
+	if err != nil || o.Batches() != 3 || o.Epoch() != 3 {
+		t.Fatal(o, err)
+	}
+	for i, want := range [][]NodeID{{9}, {8, 7, 6}, {5, 4}} {
+		if got := o.Seeds(uint64(i), nil); !slices.Equal(got, want) {
+			t.Errorf("batch %d is %v, want %v", i, got, want)
+		}
+	}
+	s := o.Split(2)
+	for i, want := range [][]NodeID{{}, {9}, {8}, {7, 6}, {5}, {4}} {
+		if got := s.Seeds(uint64(i), nil); s.Batches() != 6 || !slices.Equal(got, want) {
+			t.Errorf("half %d of %d is %v, want %v", i, s.Batches(), got, want)
+		}
+	}
+	for _, sizes := range [][]uint32{{1, 2}, {6, 1}, {6, 0}, {}} {
+		if _, err := InParts(nodes, 0, sizes); err == nil {
+			t.Errorf("batches of %v of 6 seeds", sizes)
+		}
+	}
+}

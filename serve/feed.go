@@ -71,6 +71,7 @@ type round struct {
 type outset struct {
 	epoch, first uint64
 	given        []sample.NodeID // its seeds in their order, or nil for those of the loader
+	sizes        []uint32        // of its batches of given seeds; nil for those of the loader
 }
 
 // seat is the place of one client in a round.
@@ -269,6 +270,8 @@ func (f *feed) dealAll(ctx context.Context, r *round) (err error) {
 // and begin another.
 func (f *feed) order(r *round) (order *sample.Order, batches uint64, err error) {
 	switch {
+	case len(r.sizes) > 0:
+		order, err = sample.InParts(r.given, r.epoch, r.sizes)
 	case r.given != nil:
 		order, err = sample.InOrder(r.given, r.epoch, f.open.Batch)
 	case f.loader.Prepares():

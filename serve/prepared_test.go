@@ -172,6 +172,57 @@ func TestPreparedBatches(t *testing.T) {
 	}
 }
 
+// TestPreparedSizes: batches have the sizes that are given with their seeds, and sizes that do not
+// fit are refused.
+func TestPreparedSizes(t *testing.T) {
+	st := largeStore(t)
+	k := startShort(t, st, prepared).connect(t)
+	k.open(prepared)
+	var seeds []uint32
+	for i := range uint32(29) {
+		seeds = append(seeds, 2999-3*i)
+	}
+	begin := func(sizes []uint32, seeds []uint32) error {
+		_, _, err := k.ask(protocol.KindStart, protocol.Start{Epoch: 9, Done: k.done, Sizes: sizes},
+			mem.BytesOf(seeds))
+		if err == nil {
+			k.done = nil
+		}
+		return err
+	}
+	sizes := []uint32{3, 16, 1, 9}
+	if err := begin(sizes, seeds); err != nil {
+		t.Fatal(err)
+	}
+	got, first := k.rest(), uint32(0)
+	if len(got) != len(sizes) {
+		t.Fatalf("%d batches, want %d", len(got), len(sizes))
+	}
+	n := slices.Index(got[0].names, arrayNodes)
+	for i, size := range sizes {
+		for at, v := range mem.View[int64](got[i].arrays[n])[:size] {
+			if v != int64(seeds[first:][at]) {
+				t.Errorf("batch %d begins with node %d, want %d", i, v, seeds[first:][at])
+			}
+		}
+		first += size
+	}
+	for want, err := range map[string]error{
+		"opened for 16":       begin([]uint32{17, 12}, seeds),
+		"without their seeds": begin([]uint32{3}, nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if err := begin([]uint32{3, 3}, seeds); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.next(); err == nil || !strings.Contains(err.Error(), "and 29 seeds") {
+		t.Errorf("sizes of 6 of 29 seeds: %v", err)
+	}
+}
+
 // TestGivenSeedsAreFreed: an epoch may have more seeds than the split, which are counted until it
 // is over.
 func TestGivenSeedsAreFreed(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"gdb/internal/bug"
 	"gdb/kv"
@@ -266,20 +267,37 @@ func (t *session) start(ctx context.Context, f *protocol.Frame) error {
 	if err := t.goOn(m.Done); err != nil {
 		return err
 	}
-	at := outset{epoch: m.Epoch, first: m.First}
+	at := outset{epoch: m.Epoch, first: m.First, sizes: m.Sizes}
+	if i := slices.IndexFunc(m.Sizes, func(n uint32) bool {
+		return uint64(n) > uint64(t.feed.open.Batch)
+	}); i >= 0 {
+		return usage(fmt.Errorf("serve: batch %d has %d seeds, and the loader was opened for %d",
+			i, m.Sizes[i], t.feed.open.Batch))
+	}
+	if len(m.Sizes) > 0 && len(f.Data) == 0 {
+		return usage(errors.New("serve: batches of given sizes without their seeds"))
+	}
 	if len(f.Data) > 0 {
 		var err error
 		if at.given, err = t.server.nodesOf(f); err != nil {
 			return err
 		}
 	}
-	var err error
-	if t.seat, err = t.feed.join(ctx, t.rank, t.pool, at); err != nil {
+	held := int64(len(m.Sizes)) * partBytes
+	err := t.feed.src.Budget.Reserve("the sizes of batches", held)
+	if err != nil {
 		return err
 	}
-	t.feed.keep(t.seat.round, f.KeepData())
+	if t.seat, err = t.feed.join(ctx, t.rank, t.pool, at); err != nil {
+		t.feed.src.Budget.Release(held)
+		return err
+	}
+	t.feed.keep(t.seat.round, held+f.KeepData())
 	return t.send(protocol.KindDone, nil, nil)
 }
+
+// partBytes is what a batch of a size of its own takes: the size, and where it ends.
+const partBytes = 12
 
 // goOn leaves the epoch that is under way, if there is one, and takes arenas back.
 func (t *session) goOn(done []uint32) error {

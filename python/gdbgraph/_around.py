@@ -127,8 +127,8 @@ class Around:
             raise
         return connection
 
-    def ask(self, seeds: np.ndarray, epoch: int) -> Asked:
-        """Asks for the batch around seeds; epoch decides the draws."""
+    def ask(self, seeds: np.ndarray, epoch: int, index: int = 0) -> Asked:
+        """Asks for the batch around seeds; epoch and its number there decide the draws."""
         if self.prepares:
             raise ValueError("one batch is asked for: with cache=\"belady\" whole epochs are "
                              "prepared; iterate over the loader")
@@ -140,7 +140,7 @@ class Around:
             distinct = seeds  # in their order
         self._check(distinct)
         connection = self._free.pop() if self._free else self._connect()
-        connection.send(_wire.SAMPLE, {"epoch": epoch, "index": 0,
+        connection.send(_wire.SAMPLE, {"epoch": epoch, "index": index,
                                        "done": connection.take_done()},
                         np.ascontiguousarray(distinct, np.uint32))
         return Asked(connection, places)
@@ -153,18 +153,20 @@ class Around:
     def begin(self, seeds: Sequence[np.ndarray], epoch: int) -> Asked:
         """Begins an epoch of the seeds of each batch; epoch decides the draws. ``following``
         gives one batch after the other."""
+        sizes = [len(part) for part in seeds]
         for i, part in enumerate(seeds):
-            last = i == len(seeds) - 1
-            if len(part) > self.batch_size or not (last or len(part) == self.batch_size):
-                raise ValueError(f"batch {i} has {len(part)} seeds: with cache=\"belady\" all but "
-                                 f"the last have batch_size, which is {self.batch_size}")
+            if len(part) > self.batch_size:
+                raise ValueError(f"batch {i} has {len(part)} seeds: with cache=\"belady\" none has "
+                                 f"more than batch_size, which is {self.batch_size}")
             if len(np.unique(part)) < len(part):
                 raise ValueError(f"batch {i} has a seed twice: with cache=\"belady\" each is there "
                                  "once; the sampler must not draw with replacement")
             self._check(part)
         connection = self._free.pop() if self._free else self._connect()
+        if all(n == self.batch_size for n in sizes[:-1]):
+            sizes = []  # as the server cuts them
         try:
-            connection.ask(_wire.START, {"epoch": epoch, "first": 0,
+            connection.ask(_wire.START, {"epoch": epoch, "first": 0, "sizes": sizes,
                                          "done": connection.take_done()},
                            np.concatenate(seeds).astype(np.uint32), answer=_wire.DONE)
         except BaseException:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
@@ -175,11 +175,16 @@ class HGTSampler(BaseSampler):  # type: ignore[misc]
         return self._perm
 
 
+def new_epoch() -> int:
+    """A number of an epoch, which follows from the seed of torch."""
+    return int(torch.randint(2**62, ()))
+
+
 @dataclass
 class Pending:
     """A sample that the server was asked for; metadata are PyG's, of what it is about."""
 
-    asked: Asked
+    asked: Asked | None  # None of an epoch that is prepared
     metadata: Any = None
 
 
@@ -203,17 +208,22 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
         """The neighborhood of the ends of edges, and of those that are drawn as negatives."""
         return self.receive(self.ask_edges(inputs, neg_sampling))
 
-    def ask_nodes(self, inputs: NodeSamplerInput) -> Pending:
-        """Asks for what ``sample_from_nodes`` gives."""
-        return node_sample(inputs, self._ask)
+    def ask_nodes(self, inputs: NodeSamplerInput, at: tuple[int, int] | None = None) -> Pending:
+        """Asks for what ``sample_from_nodes`` gives; at is an epoch and a number of a batch, which
+        decide the draws."""
+        return node_sample(inputs, self._asking(at))
 
-    def ask_edges(self, inputs: EdgeSamplerInput,
-                  neg_sampling: NegativeSampling | None = None) -> Pending:
+    def ask_edges(self, inputs: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None,
+                  at: tuple[int, int] | None = None) -> Pending:
         """Asks for what ``sample_from_edges`` gives."""
-        return edge_sample(inputs, self._ask, self._nodes, False, None, neg_sampling)
+        return edge_sample(inputs, self._asking(at), self._nodes, False, None, neg_sampling)
 
-    def _ask(self, seed: torch.Tensor | dict[str, torch.Tensor], _: Any = None) -> Pending:
-        return Pending(self.around.ask(self._seeds(seed), int(torch.randint(2**62, ()))))
+    def _asking(self, at: tuple[int, int] | None) -> Callable[..., Pending]:
+        """What asks for a batch around seeds."""
+        def ask(seed: torch.Tensor | dict[str, torch.Tensor], _: Any = None) -> Pending:
+            epoch, index = at or (new_epoch(), 0)
+            return Pending(self.around.ask(self._seeds(seed), epoch, index))
+        return ask
 
     def _seeds(self, seed: torch.Tensor | dict[str, torch.Tensor]) -> np.ndarray:
         """The numbers of seeds in the store."""
@@ -222,14 +232,23 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
         assert self._types is not None
         return np.concatenate([self._types.in_store(kind, _numpy(s)) for kind, s in seed.items()])
 
-    def begin(self, inputs: Sequence[NodeSamplerInput]) -> Iterator[SamplerOutput]:
-        """What ``sample_from_nodes`` gives of each, where the server prepares them together."""
-        seeds = [self._seeds(i.node if i.input_type is None else {i.input_type: i.node})
-                 for i in inputs]
-        asked = self.around.begin(seeds, int(torch.randint(2**62, ())))
+    def begin(self, inputs: Sequence[NodeSamplerInput | EdgeSamplerInput],
+              neg_sampling: NegativeSampling | None = None) -> Iterator[SamplerOutput]:
+        """What ``sample_from_nodes`` or ``sample_from_edges`` gives of each, where the server
+        prepares them together."""
+        epoch, seeds, pendings = new_epoch(), [], []
+
+        def collect(seed: torch.Tensor | dict[str, torch.Tensor], _: Any = None) -> Pending:
+            seeds.append(self._seeds(seed))
+            return Pending(None)
+
+        for one in inputs:
+            pendings.append(
+                node_sample(one, collect) if isinstance(one, NodeSamplerInput)
+                else edge_sample(one, collect, self._nodes, False, None, neg_sampling))
+        asked = self.around.begin(seeds, epoch)
         try:
-            for one in inputs:
-                pending = node_sample(one, lambda *_: Pending(asked))
+            for pending in pendings:
                 yield self._output(self.around.following(asked), pending)
         finally:
             self.around.leave(asked)

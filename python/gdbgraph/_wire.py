@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-VERSION = 5
+VERSION = 6
 
 WELCOME, HELLO, FAILED, DONE = 1, 2, 3, 4
 OPEN, OPENED, START, NEXT, BATCH, END, LEAVE = 5, 6, 7, 8, 9, 10, 11

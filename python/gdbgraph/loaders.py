@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import math
 import os
 import warnings
 from collections import deque
@@ -23,13 +24,13 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.loader import LinkLoader as LinkLoaderOfPyG
 from torch_geometric.loader import NodeLoader
 from torch_geometric.loader.utils import get_edge_label_index, get_input_nodes
-from torch_geometric.sampler.base import NumNeighbors, SubgraphType
+from torch_geometric.sampler.base import NegativeSampling, NumNeighbors, SubgraphType
 
 from ._around import AHEAD, Around
 from ._bytype import Types
 from ._outputs import rows_of
 from ._put import put
-from ._samplers import HGTSampler, NeighborSampler, StoreSampler
+from ._samplers import HGTSampler, NeighborSampler, StoreSampler, new_epoch
 from ._server import own_socket
 from ._tables import is_name
 from .store import Store
@@ -129,20 +130,26 @@ class _Ahead:
                           stacklevel=4)
         bidirectional = (SubgraphType(options.get("subgraph_type", "directional"))
                          == SubgraphType.bidirectional)
-        if options.get("cache") == "belady":  # it leaves no memory to other loaders
+        prepares = options.get("cache") == "belady"
+        if prepares:  # it leaves no memory to other loaders
             store = Store(store.path, socket=own_socket(), threads=options.get("threads"))
         types = None
         if _ONE not in seeds:
             types = Types(store)
             fanout = by_relation(store, fanout)
             seeds = {_ONE: np.concatenate([types.in_store(k, v) for k, v in seeds.items()])}
-        around = Around(store, fanout, int(kwargs.get("batch_size") or 1), seeds[_ONE],
+        size, negatives = int(kwargs.get("batch_size") or 1), options.get("negatives")
+        if prepares and negatives is not None:  # both ends of edges, and of negatives
+            size = 2 * size + 2 * math.ceil(size * negatives)
+            if negatives:  # which may be any node
+                seeds = {_ONE: np.arange(store.num_nodes)}
+        around = Around(store, fanout, size, seeds[_ONE],
                         memory=options.get("memory"), numbers=numbers,
                         cache=options.get("cache") or "auto")
         self._server = StoreSampler(around, bidirectional, types)
         return self._server
 
-    def _ask(self, index: Any) -> Any:
+    def _ask(self, index: Any, at: tuple[int, int]) -> Any:
         raise NotImplementedError
 
     def filter_fn(self, out: Any) -> Any:
@@ -192,28 +199,32 @@ class _Ahead:
         indices = iter(self._index_sampler)  # type: ignore[attr-defined]
         if self._server.around.prepares:
             return self._prepared(list(map(_indices, indices)))
-        return self._batches(indices)
+        return self._batches(enumerate(indices))
 
     def _prepared(self, indices: list[Any]) -> Iterator[Any]:
         """The batches of an epoch, all of whose seeds the server knows beforehand."""
         assert self._server is not None
         pin = self.pin_memory and torch.cuda.is_available()  # type: ignore[attr-defined]
         inputs = [self.input_data[index] for index in indices]  # type: ignore[attr-defined]
-        for out in self._server.begin(inputs) if inputs else ():
+        negatives = getattr(self, "neg_sampling", None)
+        for out in self._server.begin(inputs, negatives) if inputs else ():
             box = [self.filter_fn(out)]
             del out  # this frame must not keep it
             if pin:
                 box[0] = box[0].pin_memory()
             yield box.pop()
 
-    def _batches(self, indices: Iterator[Any]) -> Iterator[Any]:
+    def _batches(self, indices: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         assert self._server is not None
         asked: deque[Any] = deque()
         pin = self.pin_memory and torch.cuda.is_available()  # type: ignore[attr-defined]
+        epoch: int | None = None
         try:
             while True:
-                for index in indices:
-                    asked.append(self._ask(_indices(index)))
+                for number, index in indices:
+                    if epoch is None:  # after the sampler has drawn its order
+                        epoch = new_epoch()
+                    asked.append(self._ask(_indices(index), (epoch, number)))
                     if len(asked) >= AHEAD:
                         break
                 if not asked:
@@ -295,13 +306,14 @@ class NeighborLoader(_Ahead, NodeLoader):  # type: ignore[misc]
                          transform_sampler_output=transform_sampler_output,
                          filter_per_worker=filter_per_worker, **kwargs)
 
-    def _ask(self, index: Any) -> Any:
-        return self._server.ask_nodes(self.input_data[index])  # type: ignore[union-attr]
+    def _ask(self, index: Any, at: tuple[int, int]) -> Any:
+        return self._server.ask_nodes(self.input_data[index], at)  # type: ignore[union-attr]
 
 
 class LinkNeighborLoader(_Ahead, LinkLoaderOfPyG):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` over gdb: its arguments, and its batches. See
-    :class:`NeighborLoader` for ``root``, ``memory`` and ``threads``."""
+    :class:`NeighborLoader` for ``root``, ``memory``, ``threads`` and ``cache``. With ``"belady"``
+    the negatives of an epoch are drawn before its first batch, and held with its edges."""
 
     def __init__(self, data: Any, num_neighbors: Any, edge_label_index: Any = None,
                  edge_label: Any = None, edge_label_time: Any = None, replace: bool = False,
@@ -313,7 +325,7 @@ class LinkNeighborLoader(_Ahead, LinkLoaderOfPyG):  # type: ignore[misc]
                  filter_per_worker: bool | None = None, neighbor_sampler: Any = None,
                  directed: bool = True, *, root: str | os.PathLike[str] | None = None,
                  memory: int | str | None = None, threads: int | None = None,
-                 **kwargs: Any) -> None:
+                 cache: str | None = None, **kwargs: Any) -> None:
         if (edge_label_time is not None) != (time_attr is not None):
             absent = "edge_label_time" if edge_label_time is None else "time_attr"
             raise ValueError(f"{absent!r} is not set: edge_label_time gives edges to predict a "
@@ -321,7 +333,8 @@ class LinkNeighborLoader(_Ahead, LinkLoaderOfPyG):  # type: ignore[misc]
         options = {"replace": replace, "subgraph_type": subgraph_type, "disjoint": disjoint,
                    "temporal_strategy": temporal_strategy, "time_attr": time_attr,
                    "weight_attr": weight_attr, "is_sorted": is_sorted, "directed": directed,
-                   "root": root, "memory": memory, "threads": threads}
+                   "root": root, "memory": memory, "threads": threads, "cache": cache,
+                   "negatives": _negatives(neg_sampling, neg_sampling_ratio)}
         self._given = data = _opened(data, threads)
         if neighbor_sampler is None and transform_sampler_output is None and served(
                 data, edge_label_index, num_neighbors, options):
@@ -345,9 +358,9 @@ class LinkNeighborLoader(_Ahead, LinkLoaderOfPyG):  # type: ignore[misc]
                          transform_sampler_output=transform_sampler_output,
                          filter_per_worker=filter_per_worker, **kwargs)
 
-    def _ask(self, index: Any) -> Any:
+    def _ask(self, index: Any, at: tuple[int, int]) -> Any:
         return self._server.ask_edges(  # type: ignore[union-attr]
-            self.input_data[index], self.neg_sampling)
+            self.input_data[index], self.neg_sampling, at)
 
 
 class HGTLoader(NodeLoader):  # type: ignore[misc]
@@ -376,6 +389,13 @@ def _ends(kind: Any, ends: np.ndarray) -> _Seeds:
     if kind[0] == kind[2]:
         return {kind[0]: ends.reshape(-1)}
     return {kind[0]: ends[0], kind[2]: ends[1]}
+
+
+def _negatives(sampling: Any, ratio: float | None) -> float:
+    """How many negatives are drawn for each edge."""
+    if sampling is None and not ratio:
+        return 0.0
+    return float(NegativeSampling.cast(sampling or ("binary", ratio)).amount)
 
 
 def _without_ends(edges: Any) -> bool:

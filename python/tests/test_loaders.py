@@ -118,6 +118,48 @@ def test_prepared_epochs() -> None:
     assert orders[0] != orders[1] and len(set(orders[0])) == len(orders[0]) == 48
 
 
+@pytest.mark.parametrize("negatives", [None, "binary", ("triplet", 2)])
+def test_prepared_epochs_have_the_same_bits(data, negatives) -> None:
+    """Batches that are prepared are those that are asked for one by one, of nodes and of edges."""
+    edges = torch.randint(0, 100, (2, 50))
+
+    def batches(kind: type, **options) -> list:
+        torch.manual_seed(5)
+        loader = kind(data, [3, 2], batch_size=16, shuffle=True, **options)
+        made = [{k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in b.to_dict().items()}
+                for _ in range(2) for b in loader]
+        loader.close()
+        return made
+
+    for kind, options in ((NeighborLoader, {"input_nodes": torch.arange(70)}),
+                          (LinkNeighborLoader, {"edge_label_index": edges,
+                                                "neg_sampling": negatives})):
+        plain, prepared = batches(kind, **options), batches(kind, **options, cache="belady")
+        assert len(plain) == len(prepared) == (10 if kind is NeighborLoader else 8)
+        for a, b in zip(plain, prepared, strict=True):
+            assert a.keys() == b.keys()
+            for name, value in a.items():
+                same = torch.equal if isinstance(value, torch.Tensor) else lambda x, y: x == y
+                assert same(value, b[name]), name
+
+
+def test_prepared_links(shop) -> None:
+    """Edges of a relation of a HeteroData, of which negatives may be any items."""
+    kind = ("user", "buys", "item")
+    drawn = []
+    for cache in (None, "belady"):
+        torch.manual_seed(7)
+        loader = LinkNeighborLoader(shop, [3, 3], kind, batch_size=50, neg_sampling="binary",
+                                    cache=cache)
+        assert loader._server.around.prepares == (cache == "belady")
+        drawn.append([(b[kind].edge_label_index.tolist(), b["item"].n_id.tolist(),
+                       b[kind].edge_index.tolist()) for b in loader])
+        loader.close()
+    assert drawn[0] == drawn[1] and len(drawn[0]) > 1
+    with pytest.raises(ValueError, match="cache"):
+        LinkNeighborLoader(shop, [3], kind, cache="belady", replace=True)
+
+
 def test_epochs_that_cannot_be_prepared(data) -> None:
     def epoch(batches):
         loader = NeighborLoader(data, [4], torch.arange(20), batch_size=1, cache="belady",

@@ -93,7 +93,7 @@ func TestBodies(t *testing.T) {
 		Path: "p", Nodes: 1 << 40, Splits: map[string]uint64{"train": 3}, Classes: []string{"a"}}},
 		&Failed{"m", "held"}, &Open{Split: "train@3", Fanout: []int{5, -1}, Batch: 7,
 			Seed: 1<<64 - 1, Memory: 1 << 40, Cache: "auto", Rank: 1, World: 2},
-		&Opened{Seeds: 1, Batches: 2, Plan: "plan"}, &Start{1, 2, []uint32{3}},
+		&Opened{Seeds: 1, Batches: 2, Plan: "plan"}, &Start{1, 2, []uint32{3}, []uint32{4}},
 		&Next{[]uint32{1<<32 - 1}},
 		&Batch{Arena: 1, Bytes: 2, New: true, Gone: []uint32{1}, HopNodes: []int{1},
 			Arrays: []Array{{"x", "f4", []int{2, 3}, 64}}},

@@ -16,7 +16,7 @@ import "encoding/json"
 // Version is the version of the protocol. The server refuses a client of another version. A field
 // that clients can do without is added without a new version: clients ignore fields that they do
 // not know, and take a missing field as empty.
-const Version = 5
+const Version = 6
 
 // Kind says which message a frame is, and so what its body holds.
 type Kind uint16
@@ -148,6 +148,9 @@ type Start struct {
 	Epoch uint64   `json:"epoch"`
 	First uint64   `json:"first"`
 	Done  []uint32 `json:"done"` // arenas that the client gives back
+	// Sizes holds the number of seeds of each batch, at most Open.Batch, where these are given and
+	// differ; else all but the last have Open.Batch.
+	Sizes []uint32 `json:"sizes,omitempty"`
 }
 
 // Next asks for the next batch.
