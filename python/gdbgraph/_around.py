@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from . import _fork, _wire
 from ._connection import Connection, Opened
 from ._convert import parse_size
+from ._pyg_arguments import Fanout, drawn
 from .batch import Batch
 
 #: Batches that are asked for ahead, each over a connection of its own, so that the server makes as
@@ -84,15 +85,15 @@ class Around:
     ``prepares`` those of an epoch, whose seeds the server knows before it begins. It is for one
     thread, and has connections of its own in each process."""
 
-    def __init__(self, store: Opened, fanout: Sequence[int] | Sequence[Mapping[str, int]],
-                 batch_size: int, seeds: np.ndarray, *, memory: int | str | None = None,
+    def __init__(self, store: Opened, fanout: Fanout, batch_size: int, seeds: np.ndarray, *,
+                 memory: int | str | None = None,
                  numbers: EdgeNumbers | RelationNumbers | None = None, normalize: str = "none",
                  cache: str = "auto") -> None:
         self.store, self.num_nodes, self._numbers = store, store.num_nodes, numbers
         self.prepares = cache == "belady"
         self._seeds = np.unique(seeds).astype(np.uint32)
         self.batch_size = max(1, min(batch_size, len(self._seeds)))
-        self._body = {"split": "given", **_drawn(fanout),
+        self._body = {"split": "given", **drawn(fanout),
                       "batch": self.batch_size, "seed": 1,
                       "memory": parse_size(memory), "cache": cache, "normalize": normalize,
                       "rank": 0, "world": 1 if self.prepares else AHEAD + 2, "own": "around",
@@ -229,16 +230,6 @@ class Around:
     def __del__(self) -> None:
         if hasattr(self, "_free"):
             self.close()
-
-
-def _drawn(fanout: Sequence[int] | Sequence[Mapping[str, int]]) -> dict[str, Any]:
-    """The fields that say how many neighbors are drawn at each hop: of each relation, by name, or
-    of all alike."""
-    if not isinstance(fanout[0], Mapping):
-        return {"fanout": [int(k) for k in fanout]}
-    hops = [{name: int(k) for name, k in hop.items()} for hop in fanout]
-    return {"fanout": [-1 if -1 in hop.values() else max(hop.values()) for hop in hops],
-            "fanout_by": hops}
 
 
 def _repeated(batch: AroundBatch, places: np.ndarray) -> AroundBatch:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+#: How many neighbors are drawn at each hop: of all relations alike, or of each by its name.
+Fanout = Sequence[int] | Sequence[Mapping[str, int]]
 
 #: Values with which an argument asks for what a loader does anyway, and what to say of others.
 _FIXED: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -61,12 +64,35 @@ def settle(options: dict[str, Any]) -> None:
             "memory that is shared; threads of gdbgraph.open says on how many cores", stacklevel=4)
 
 
-def fanout_of(fanout: Any, num_neighbors: Any) -> list[int]:
+def fanout_of(fanout: Any, num_neighbors: Any, relations: Sequence[str]) -> Fanout:
     """The fanout under either of its names."""
     if (fanout is None) == (num_neighbors is None):
         raise ValueError("give fanout, such as [10, 10], or num_neighbors, which is its name in PyG")
     given = fanout if num_neighbors is None else num_neighbors
     if isinstance(given, Mapping):
-        raise ValueError("num_neighbors by type of edges is not for the loaders of a store: give a "
-                         "number for each hop")
+        return _by_relation(given, relations)
     return [int(k) for k in ([given] if isinstance(given, int) else given)]
+
+
+def _by_relation(given: Mapping[Any, Sequence[int]], relations: Sequence[str]) -> Fanout:
+    """The numbers of each hop, of numbers by type of edges or by name of a relation."""
+    if not relations:
+        raise ValueError("num_neighbors by type of edges: this store has no such types: give a "
+                         "number for each hop")
+    by = {kind[1] if isinstance(kind, tuple) else kind: of for kind, of in given.items()}
+    if set(by) != set(relations) or len(by) < len(given):
+        raise ValueError(f"num_neighbors is of the relations {', '.join(map(str, by))}: the store "
+                         f"has {', '.join(relations)}, and each wants its numbers")
+    hops = {len(of) for of in by.values()}
+    if len(hops) != 1:
+        raise ValueError("num_neighbors by type of edges: each wants a number for as many hops")
+    return [{name: int(of[h]) for name, of in by.items()} for h in range(hops.pop())]
+
+
+def drawn(fanout: Fanout) -> dict[str, Any]:
+    """The fields of a request that say how many neighbors are drawn at each hop."""
+    if not fanout or not isinstance(fanout[0], Mapping):
+        return {"fanout": [int(k) for k in fanout]}  # type: ignore[call-overload]
+    hops = [{name: int(k) for name, k in hop.items()} for hop in fanout]  # type: ignore[union-attr]
+    return {"fanout": [-1 if -1 in hop.values() else max(hop.values()) for hop in hops],
+            "fanout_by": hops}

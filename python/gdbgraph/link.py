@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from . import _wire
 from ._connection import Connection, Opened
 from ._convert import as_ids, parse_size
+from ._pyg_arguments import Fanout, drawn
 from .batch import Batch
 from .loader import Loader, is_short, place
 
@@ -29,7 +30,7 @@ class LinkLoader(Loader):
     def __init__(
         self,
         store: Opened,
-        fanout: Sequence[int],
+        fanout: Fanout,
         batch_size: int = 1000,
         split: str = "train",
         *,
@@ -77,7 +78,7 @@ class LinkLoader(Loader):
         self._given = "edge_label_index" if edge_label_index is not None else ""
         self._start(
             store, epochs, ends, rank,
-            {"split": split, "fanout": [int(k) for k in fanout], "batch": size, "seed": int(seed),
+            {"split": split, **drawn(fanout), "batch": size, "seed": int(seed),
              "world": world_size, "edges": self.num_edges, "negatives": negatives},
             {"batch": max(1, min(most, len(ends) // world_size)), "memory": parse_size(memory),
              "cache": cache, "normalize": normalize}, output, transform)

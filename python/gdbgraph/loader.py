@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from . import _fork, _wire
 from ._connection import Connection, Opened
 from ._convert import as_ids, parse_size
 from ._outputs import converter
+from ._pyg_arguments import Fanout, drawn
 from .batch import Batch
 
 
@@ -60,7 +61,7 @@ class Loader:
     def __init__(
         self,
         store: Opened,
-        fanout: Sequence[int],
+        fanout: Fanout,
         batch_size: int = 1000,
         split: str = "train",
         *,
@@ -84,7 +85,7 @@ class Loader:
         self._given = "" if input_nodes is None else "input_nodes"
         self._start(
             store, Dealt(), seeds, rank,
-            {"split": split, "fanout": [int(k) for k in fanout], "batch": int(batch_size),
+            {"split": split, **drawn(fanout), "batch": int(batch_size),
              "seed": int(seed), "world": world_size},
             {"batch": int(batch_size), "memory": parse_size(memory), "cache": cache,
              "normalize": normalize}, output, transform)

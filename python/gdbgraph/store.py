@@ -107,12 +107,12 @@ class Store:
             self._wire = self._server.connect()
         return self._wire
 
-    def loader(self, fanout: Sequence[int] | None = None, batch_size: int = 1000,
-               split: str = "train", *, num_neighbors: Sequence[int] | None = None,
-               **options: Any) -> Loader:
+    def loader(self, fanout: Any = None, batch_size: int = 1000, split: str = "train", *,
+               num_neighbors: Any = None, **options: Any) -> Loader:
         """The batches of a split; see :class:`Loader`.
 
-        ``fanout`` is the neighbors drawn at each hop, the first next to the seeds; -1 for all.
+        ``fanout`` is the neighbors drawn at each hop, the first next to the seeds; -1 for all. Of
+        typed stores it may be given by relation, ``{"buys": [10, 5], "rev_buys": [5, 0]}``.
         Options: ``input_nodes`` are seeds in the place of a split (ids, or a mask of all nodes);
         ``memory`` bounds the server's process, such as "2GiB", and the first loader of a store
         sets it; ``normalize`` is how features are scaled: auto, as ``gdb train`` does (rows of
@@ -134,12 +134,11 @@ class Store:
           ``edge_weight`` of edges.
         """
         settle(options)
-        fanout = fanout_of(fanout, num_neighbors)
+        fanout = fanout_of(fanout, num_neighbors, self.edge_types)
         return self._kept(Loader(self, fanout, batch_size, split, **options))
 
-    def link_loader(self, fanout: Sequence[int] | None = None, batch_size: int = 1000,
-                    split: str = "train", *, num_neighbors: Sequence[int] | None = None,
-                    **options: Any) -> LinkLoader:
+    def link_loader(self, fanout: Any = None, batch_size: int = 1000, split: str = "train", *,
+                    num_neighbors: Any = None, **options: Any) -> LinkLoader:
         """Batches of edges to predict; see :class:`LinkLoader`.
 
         ``batch_size`` edges are of a split of the edges (``gdb ingest --edge-split`` makes them),
@@ -149,7 +148,7 @@ class Store:
         edges have types, edge_label_type of :class:`Batch`.
         """
         settle(options)
-        fanout = fanout_of(fanout, num_neighbors)
+        fanout = fanout_of(fanout, num_neighbors, self.edge_types)
         return self._kept(LinkLoader(self, fanout, batch_size, split, **options))
 
     def _kept(self, loader: Any) -> Any:

@@ -452,6 +452,24 @@ def test_typed_store(shop, tmp_path: Path, cache: str | None) -> None:
     assert isinstance(plain, Data) and plain.n_id[:5].tolist() == list(range(5))
 
 
+def test_fanouts_by_relation_of_a_store(shop, tmp_path: Path) -> None:
+    with gdbgraph.open(gdbgraph.ingest(tmp_path / "shop.gdb", shop)) as store:
+        users = torch.arange(20)
+        for given in ({"buys": [3, 4], "of": [2, 0]},
+                      {("user", "buys", "item"): [3, 4], ("item", "of", "user"): [2, 0]}):
+            out = next(iter(store.loader(num_neighbors=given, batch_size=20, input_nodes=users,
+                                         output="hetero", seed=4)))
+            first, second = out["item", "user"].num_sampled_edges
+            into = torch.bincount(shop["item", "user"].edge_index[1], minlength=40)[:20]
+            assert first == int(into.clamp(max=2).sum()) and second == 0
+            assert out["user", "item"].num_sampled_edges[0] == 0
+            assert int(torch.bincount(out["user", "item"].edge_index[1]).max()) <= 4
+        for wrong, says in (({"buys": [3]}, "the store has buys, of"),
+                            ({"buys": [3], "of": [2, 1]}, "as many hops")):
+            with pytest.raises(ValueError, match=says):
+                store.loader(num_neighbors=wrong)
+
+
 def test_one_type() -> None:
     """A HeteroData of one type of nodes and one of edges is served too."""
     made = HeteroData()
