@@ -50,6 +50,12 @@ func TestAgain(t *testing.T) {
 				}
 			}
 			got, err := stepHashes(l.Epoch, 0, 1)
+			if s := l.current; s != nil && s.span != nil && s.span.bytes() > 0 && name != "swept" {
+				t.Errorf("%s: rows of %d bytes are kept", name, s.span.bytes())
+			}
+			if used := c.Budget.Used(); used > keptLoader {
+				t.Errorf("%s: %d bytes are kept", name, used)
+			}
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s, round %d: %d of %d batches, %v", name, round, len(got), len(want),
 					err)

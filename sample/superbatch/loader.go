@@ -137,9 +137,6 @@ func (l *Loader) Again() error {
 		return fmt.Errorf("superbatch: begin again after step %d of %d", l.due, l.builder.end)
 	}
 	l.due = l.first
-	if l.keeps() && l.current.span.first > 0 { // it is the last of several
-		l.current.endSpan()
-	}
 	return nil
 }
 
@@ -172,8 +169,11 @@ func (e *epochBatches) Close() error {
 	if l.phase == empty || l.slots.held() {
 		return err
 	}
-	if l.due == l.current.end && !l.keeps() {
+	switch {
+	case l.due == l.current.end && !l.keeps():
 		err = errors.Join(err, l.drop())
+	case l.due == l.current.end && l.current.span != nil && l.current.span.first > 0:
+		l.current.endSpan() // it is the last of several
 	}
 	if l.phase == empty && l.upcoming == nil {
 		return err

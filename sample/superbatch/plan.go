@@ -75,6 +75,9 @@ const (
 	// spareShare keeps one part in spareShare of the memory that rows could have during training
 	// free, because the sizes are not exact.
 	spareShare = 16
+	// keptLoader is what a loader takes that keeps the batches of an evaluation, besides its index:
+	// a cache of a few slots, and open files.
+	keptLoader = 512 << 10
 	// inPlaceShare is how many halves of the largest batch fit in a cache whose rows are used in
 	// place. Batches that follow each other share rows; where two do not fit, the second is read
 	// late.
@@ -302,10 +305,22 @@ func (d *Demand) steps() (steps, bytes int64) {
 	if d.Batches > 0 {
 		steps = min(steps, int64(d.Batches))
 	}
-	kept := min(d.EvalSteps, 1<<20) // an evaluation's, until the next one
-	all := steps + kept
-	rows := min(d.Storage, all*d.batchRows()*4*int64(d.Dim))
-	return steps, all*bytesPerStep + (rows/recordLeast+all)*bytesPerRecord
+	return steps, d.indexBytes(steps) + d.keptBytes()
+}
+
+// indexBytes returns the memory that is kept for a superbatch of some batches, and for the records
+// of their rows.
+func (d *Demand) indexBytes(steps int64) int64 {
+	rows := min(d.Storage, steps*d.batchRows()*4*int64(d.Dim))
+	return steps*bytesPerStep + (rows/recordLeast+steps)*bytesPerRecord
+}
+
+// keptBytes returns the memory of what is kept of an evaluation until the next one.
+func (d *Demand) keptBytes() int64 {
+	if d.EvalSteps == 0 || d.Overlap {
+		return 0
+	}
+	return keptLoader + d.indexBytes(min(d.EvalSteps, batchesMost))
 }
 
 // Slots returns how many slots the cache has in free bytes, and how many of them are kept while

@@ -96,7 +96,11 @@ func TestEvaluationGathers(t *testing.T) {
 	d.InPlace = false
 	_, less := d.steps()
 	d.EvalSteps = 500
-	if _, more := d.steps(); more-less < 450*bytesPerStep {
+	if _, more := d.steps(); more-less < 450*bytesPerStep+450*d.Pieces/recordLeast*bytesPerRecord {
 		t.Errorf("450 batches more take %d bytes", more-less)
+	}
+	d.EvalSteps = 0
+	if _, none := d.steps(); less-none < keptLoader {
+		t.Errorf("50 batches take %d bytes", less-none)
 	}
 }
