@@ -89,6 +89,11 @@ func TestRowRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	none, _ := r.Encode(nil)
+	if empty, err := r.Encode(map[string]any{"brand": ""}); err != nil ||
+		!slices.Equal(none, empty) || e.Types[1].Columns[0].Kind != Hashed {
+		t.Errorf("empty text is %v, %v, want %v as of no value", empty, err, none)
+	}
 	_, err = r.Encode(map[string]any{"rank": strings.Repeat("x", 1000)})
 	if want := `column "rank": "` + strings.Repeat("x", 40) + `" is not an integer`; err == nil ||
 		!strings.HasPrefix(err.Error(), want) {
