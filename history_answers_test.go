@@ -232,7 +232,11 @@ var grownStatements = []string{
 	"MATCH (n) WHERE n.x > 3 AND n.label = 'a' RETURN n.id, n.x ORDER BY n.x DESC, n.id",
 	"CALL gdb.kcore() YIELD node, value RETURN node.id, value ORDER BY node.id",
 	"CALL gdb.triangles() YIELD node, value RETURN node.id, value ORDER BY node.id",
-	"CALL gdb.components() YIELD node, value RETURN count(*), count(DISTINCT value)",
+	"CALL gdb.components() YIELD node, value RETURN count(*), count(DISTINCT value), max(value)",
+	"CALL gdb.pagerank() YIELD node, value RETURN node.id, round(value * 10000) ORDER BY node.id",
+	"CALL gdb.pagerank() YIELD value RETURN round(sum(value) * 100000)",
+	"DEGREES", "DEGREES BINS 3", "DEGREES VIA x",
+	"LABELS RANDOM 99 COUNTS", // of all nodes
 	"UNWIND range(0, 90) AS v MATCH (n) WHERE id(n) = v RETURN count(*)",
 	"MATCH (a) WHERE a.id STARTS WITH 'n0' MATCH (a)-->(b) RETURN DISTINCT b.id ORDER BY b.id",
 }

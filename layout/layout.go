@@ -241,6 +241,15 @@ func (s *Store) Splits(ctx context.Context, names ...string) (map[string]*roarin
 	return sets, nil
 }
 
+// Deleted returns the nodes that were deleted and keep their numbers, as those of a store of one
+// type of nodes do; nil if there are none.
+func (s *Store) Deleted(ctx context.Context) (*roaring.Bitmap, error) {
+	if s.meta.Deleted == "" {
+		return nil, nil
+	}
+	return s.catalog.Set(ctx, s.meta.Deleted)
+}
+
 // OutOfRange returns the error for a node that the graph does not have.
 func OutOfRange(v NodeID, nodes uint64) error {
 	return fmt.Errorf("layout: node %d is not below the %d nodes", v, nodes)

@@ -168,7 +168,7 @@ func nodesFrom(ctx context.Context, store *layout.Store, first uint64) (*roaring
 	if m.Deleted == "" {
 		return nodes, nil
 	}
-	deleted, err := store.Catalog().Set(ctx, m.Deleted)
+	deleted, err := store.Deleted(ctx)
 	if err != nil {
 		return nil, err
 	}

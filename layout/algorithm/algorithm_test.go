@@ -16,6 +16,8 @@ import (
 	"gdb/layout"
 	"gdb/layout/algorithm"
 	"gdb/layout/listfile"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // edges is a graph as a list of edges.
@@ -239,6 +241,67 @@ func TestWrong(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s of no nodes: %v", name, err)
+		}
+	}
+}
+
+// TestDeleted: nodes that were deleted have no value, and the others those of the graph without
+// them.
+func TestDeleted(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		less, more := edges{Undirected: seed%2 == 1, Nodes: 30}, edges{}
+		deleted := roaring.New()
+		var at []int // the number of each node among deleted ones
+		for len(at) < less.Nodes {
+			if more.Nodes++; r.IntN(3) == 0 {
+				deleted.Add(uint32(more.Nodes - 1))
+			} else {
+				at = append(at, more.Nodes-1)
+			}
+		}
+		more.Undirected = less.Undirected
+		for range 40 {
+			u, v := r.IntN(30), r.IntN(30)
+			less.Edges = append(less.Edges, [2]int{u, v})
+			more.Edges = append(more.Edges, [2]int{at[u], at[v]})
+			less.Weights, more.Weights = append(less.Weights, 1), append(more.Weights, 1)
+		}
+		for _, limit := range []int64{0, 8 << 10} { // lists in memory, and not
+			for _, name := range []string{"components", "pagerank"} {
+				c, err := run(name, less.graph(limit))
+				want := computed(t, less.Nodes, c, err)
+				g := more.graph(limit)
+				g.Deleted = deleted
+				c, err = run(name, g)
+				got := computed(t, more.Nodes, c, err)
+				for v, value := range got {
+					if deleted.Contains(uint32(v)) != (value == "<nil>") {
+						t.Errorf("seed %d: %s of node %d is %s", seed, name, v, value)
+					}
+				}
+				for v, place := range at {
+					if got[place] != want[v] {
+						t.Errorf("seed %d: %s of node %d is %s, want %s", seed, name, v,
+							got[place], want[v])
+					}
+				}
+			}
+		}
+		g := more.graph(0)
+		g.Deleted = deleted
+		c, err := algorithm.Labels(t.Context(), g)
+		got := computed(t, more.Nodes, c, err)
+		seen := map[string]bool{}
+		for v, value := range got {
+			if seen[value] = true; deleted.Contains(uint32(v)) != (value == "<nil>") {
+				t.Errorf("seed %d: label of node %d is %s", seed, v, value)
+			}
+		}
+		for i := range len(seen) - 1 {
+			if !seen[fmt.Sprint(i)] {
+				t.Errorf("seed %d: no community %d of %d", seed, i, len(seen)-1)
+			}
 		}
 	}
 }

@@ -34,7 +34,7 @@ func Components(ctx context.Context, g *Graph) (*Column, error) {
 	for v := range s {
 		s[v] = s.find(uint32(v))
 	}
-	count, err := number(ctx, s)
+	count, err := g.number(ctx, s)
 	if err != nil {
 		return failed(a, err)
 	}
@@ -42,11 +42,14 @@ func Components(ctx context.Context, g *Graph) (*Column, error) {
 }
 
 // number replaces the least node of the group of each node by numbers from 0, in the order of the
-// groups' first nodes, and returns how many there are. A group's least node has itself.
-func number(ctx context.Context, least []uint32) (count uint32, err error) {
+// groups' first nodes, and returns how many there are. A group's least node has itself. Deleted
+// nodes, each of which is a group of its own, are not counted.
+func (g *Graph) number(ctx context.Context, least []uint32) (count uint32, err error) {
 	var steps pace.Steps
 	for v, of := range least {
-		if int(of) == v {
+		if g.isDeleted(v) {
+			least[v] = unreached
+		} else if int(of) == v {
 			least[v] = count
 			count++
 		} else {

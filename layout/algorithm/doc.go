@@ -14,11 +14,15 @@ import (
 	"gdb/internal/mem"
 	"gdb/layout"
 	"gdb/layout/listfile"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Graph is what is computed with.
 type Graph struct {
 	Nodes uint64
+	// Deleted are nodes that have no edges, and that do not count; nil for none.
+	Deleted *roaring.Bitmap
 	// Undirected says that each edge is in the lists of both its ends.
 	Undirected bool
 	// Scan calls fn with the in-lists, as listfile.Scan does.
@@ -27,6 +31,17 @@ type Graph struct {
 	// Budget counts the memory, and Threads bounds the goroutines that work.
 	Budget  *mem.Budget
 	Threads int
+}
+
+// isDeleted reports whether a node was deleted.
+func (g *Graph) isDeleted(v int) bool { return g.Deleted != nil && g.Deleted.Contains(uint32(v)) }
+
+// there returns how many nodes there are, without deleted ones.
+func (g *Graph) there() uint64 {
+	if g.Deleted == nil {
+		return g.Nodes
+	}
+	return g.Nodes - g.Deleted.GetCardinality()
 }
 
 // Column is a value of each node. The owner calls Free.

@@ -48,7 +48,7 @@ func Labels(ctx context.Context, g *Graph) (c *Column, err error) {
 	if err = errors.Join(err, near.close()); err != nil {
 		return failed(a, err)
 	}
-	count := firsts(labels, arrays[1])
+	count := g.firsts(labels, arrays[1])
 	note := fmt.Sprintf("communities: %d, rounds: %d", count, rounds)
 	if changed {
 		note += ", and some labels still change"
@@ -81,10 +81,15 @@ func commonest(labels []uint32, own, v uint32) uint32 {
 }
 
 // firsts replaces labels, which are numbers of nodes, by numbers in the order in which they come
-// first, and returns how many there are. It writes to numbers.
-func firsts(labels, numbers []uint32) (count uint32) {
+// first, and returns how many there are. Those of deleted nodes are not counted. It writes to
+// numbers.
+func (g *Graph) firsts(labels, numbers []uint32) (count uint32) {
 	clear(numbers)
 	for v, l := range labels {
+		if g.isDeleted(v) {
+			labels[v] = unreached
+			continue
+		}
 		if numbers[l] == 0 {
 			count++
 			numbers[l] = count

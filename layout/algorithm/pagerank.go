@@ -81,9 +81,11 @@ func (r *ranking) run(ctx context.Context) (steps int, err error) {
 		return 0, err
 	}
 	for v := range r.rank {
-		r.rank[v] = 1
+		if !r.g.isDeleted(v) {
+			r.rank[v] = 1
+		}
 	}
-	n := float64(r.g.Nodes)
+	n := float64(r.g.there())
 	for steps = 1; steps < rankSteps; steps++ {
 		if err := r.deal(ctx); err != nil {
 			return 0, err
@@ -97,7 +99,9 @@ func (r *ranking) run(ctx context.Context) (steps int, err error) {
 		}
 	}
 	for v := range r.rank {
-		r.rank[v] = float32(float64(r.rank[v]) / n)
+		if r.rank[v] = float32(float64(r.rank[v]) / n); r.g.isDeleted(v) {
+			r.rank[v] = unknown
+		}
 	}
 	return steps, nil
 }
@@ -121,9 +125,12 @@ func (r *ranking) deal(ctx context.Context) error {
 
 // step gathers ranks along the edges, and returns by how much they change in all.
 func (r *ranking) step(ctx context.Context) (moved float64, err error) {
-	rest := 1 - r.o.Damping + r.o.Damping*r.dangling/float64(r.g.Nodes)
+	rest := 1 - r.o.Damping + r.o.Damping*r.dangling/float64(r.g.there())
 	workers := make([]float64, max(1, r.g.Threads))
 	gather := func(w int, v uint32, nbrs []uint32) error {
+		if r.g.isDeleted(int(v)) {
+			return nil // its rank stays 0
+		}
 		sum := 0.0
 		for _, u := range nbrs {
 			sum += float64(r.share[u])

@@ -58,14 +58,11 @@ func GrowthOf(ctx context.Context, s *layout.Store) (*Growth, error) {
 			float64(m.Nodes))
 	}
 	g.Compacted = rest + int64(float64(lists)/float64(max(base.Edges, 1))*float64(m.Edges))
-	if m.Deleted != "" {
-		set, err := s.Catalog().Set(ctx, m.Deleted)
-		if err != nil {
-			return nil, err
-		}
+	set, err := s.Deleted(ctx)
+	if err == nil && set != nil {
 		g.Deleted = set.GetCardinality()
 	}
-	return g, nil
+	return g, err
 }
 
 // filesBytes returns what the files of a base take.

@@ -221,13 +221,12 @@ func (l *liveChecker) commits(h *kv.History) error {
 func (l *liveChecker) merged() error {
 	l.begin(layout.CatalogName)
 	defer l.end()
-	deleted := roaring.New()
-	if name := l.s.Meta().Deleted; name != "" {
-		set, err := l.s.Catalog().Set(l.ctx, name)
-		if err != nil {
-			return l.note(err)
-		}
-		deleted = set
+	deleted, err := l.s.Deleted(l.ctx)
+	if err != nil {
+		return l.note(err)
+	}
+	if deleted == nil {
+		deleted = roaring.New()
 	}
 	for _, name := range l.s.Meta().Directions {
 		dir := layout.Direction(slices.Index([]string{"in", "out"}, name))

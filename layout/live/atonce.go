@@ -78,19 +78,16 @@ func (e entering) Enter(ctx context.Context, from *ingest.LevelIDs) (*ingest.Lev
 		e.meta.Labels != nil { // new nodes have rows
 		return nil, ingest.ErrNoLevel
 	}
-	var deleted *roaring.Bitmap
 	if e.meta.IDs.Kind != kv.IDsDense || from.Ints == nil {
 		return e.byName(ctx, from)
 	}
-	if e.meta.Deleted != "" {
-		var err error
-		if deleted, err = e.store.Catalog().Set(ctx, e.meta.Deleted); err != nil {
-			return nil, err
-		}
+	deleted, err := e.store.Deleted(ctx)
+	if err != nil {
+		return nil, err
 	}
 	l := &ingest.LevelNodes{Set: roaring.New()}
 	fresh, some := uint64(0), make([]uint32, 0, chunk)
-	err := from.Ints(func(id uint64) error {
+	err = from.Ints(func(id uint64) error {
 		switch {
 		case id >= e.meta.Nodes:
 			name := strconv.FormatUint(id, 10)

@@ -32,11 +32,9 @@ func openLive(ctx context.Context, s *layout.Store, dev blockdev.Device, budget 
 	ids.Dictionary, error) {
 	m := s.Meta()
 	d := &live{}
-	if m.Deleted != "" {
-		var err error
-		if d.deleted, err = s.Catalog().Set(ctx, m.Deleted); err != nil {
-			return nil, err
-		}
+	var err error
+	if d.deleted, err = s.Deleted(ctx); err != nil {
+		return nil, err
 	}
 	if m.IDs.Kind == kv.IDsDense {
 		rows, err := ids.Open(ctx, dev, s.FS(), s.Dir(), m)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"gdb/blockdev"
@@ -68,9 +69,28 @@ func (s *Set) Topology(ctx context.Context, dir layout.Direction,
 	return t, err
 }
 
-// Stats returns the counts of the graph, with degrees that count levels, if the store has some:
-// the lists are opened for that, as Topology opens them.
-func (s *Set) Stats(ctx context.Context, opt topology.Options) (kv.GraphStats, error) {
+// Stats returns the counts of the graph, with degrees that count levels, if the store has some, and
+// no deleted nodes: the lists are opened for that, as Topology opens them.
+func (s *Set) Stats(ctx context.Context, opt topology.Options) (stats kv.GraphStats, err error) {
+	if stats, err = s.withLevels(ctx, opt); err != nil {
+		return stats, err
+	}
+	deleted, err := s.Store.Deleted(ctx)
+	if deleted == nil {
+		return stats, err
+	}
+	for _, hist := range []*[]uint64{&stats.InHist, &stats.OutHist} {
+		if len(*hist) > 0 {
+			*hist = slices.Clone(*hist)
+			(*hist)[0] -= min((*hist)[0], deleted.GetCardinality())
+		}
+	}
+	return stats, nil
+}
+
+// withLevels returns the counts of the graph with degrees that count levels. Deleted nodes have no
+// edges there.
+func (s *Set) withLevels(ctx context.Context, opt topology.Options) (kv.GraphStats, error) {
 	stats := s.Store.Meta().Stats
 	if len(s.Store.Levels()) == 0 {
 		return stats, nil

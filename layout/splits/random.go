@@ -71,10 +71,11 @@ func Random(ctx context.Context, s *layout.Store, dev blockdev.Device, shares Sh
 		d.sets = append(d.sets, roaring.New())
 	}
 	m := s.Meta()
-	if d.deleted = roaring.New(); m.Deleted != "" {
-		if d.deleted, err = s.Catalog().Set(ctx, m.Deleted); err != nil {
-			return nil, err
-		}
+	if d.deleted, err = s.Deleted(ctx); err != nil {
+		return nil, err
+	}
+	if d.deleted == nil {
+		d.deleted = roaring.New()
 	}
 	switch {
 	case m.Labels == nil:

@@ -204,8 +204,7 @@ func (g *Graph) Seed() (seed uint64, ok bool) {
 // Deleted returns the nodes that were deleted, which keep their numbers and have no ids; nil if
 // there are none. They are read once.
 func (g *Graph) Deleted(ctx context.Context) (*roaring.Bitmap, error) {
-	name := g.Meta().Deleted
-	if name == "" {
+	if g.Meta().Deleted == "" {
 		return nil, nil
 	}
 	g.mu.Lock()
@@ -213,7 +212,7 @@ func (g *Graph) Deleted(ctx context.Context) (*roaring.Bitmap, error) {
 	if g.mu.deleted != nil {
 		return g.mu.deleted, nil
 	}
-	set, err := g.Store.Catalog().Set(ctx, name)
+	set, err := g.Store.Deleted(ctx)
 	if err == nil {
 		err = g.Budget.Reserve("deleted nodes", int64(set.GetSizeInBytes()))
 	}
@@ -222,6 +221,15 @@ func (g *Graph) Deleted(ctx context.Context) (*roaring.Bitmap, error) {
 	}
 	g.mu.deleted = set
 	return set, nil
+}
+
+// There returns how many nodes there are without deleted ones, and these; nil if there are none.
+func (g *Graph) There(ctx context.Context) (nodes uint64, deleted *roaring.Bitmap, err error) {
+	nodes = g.Meta().Nodes
+	if deleted, err = g.Deleted(ctx); deleted != nil {
+		nodes -= deleted.GetCardinality()
+	}
+	return nodes, deleted, err
 }
 
 // Apart returns how many edges the lists lack because these edges are in splits other than train,

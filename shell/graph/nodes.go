@@ -154,17 +154,22 @@ func (g *Graph) noNode(ctx context.Context, d ids.Dictionary, id string, err err
 // randomDomain keeps the draws of RANDOM apart from other draws with the same seed.
 const randomDomain = 0x72616e646f6d // "random"
 
-// randomNodes draws n distinct nodes, or all nodes if there are fewer. The same seed draws the same
-// nodes.
+// randomNodes draws n distinct nodes, or all nodes if there are fewer, and none that was deleted.
+// The same seed draws the same nodes.
 func (g *Graph) randomNodes(ctx context.Context, n int, seed uint64) ([]layout.NodeID, error) {
-	n = int(min(uint64(n), g.Meta().Nodes))
+	there, deleted, err := g.There(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p := rng.NewPermutation(g.Meta().Nodes, rng.Key(randomDomain, seed))
-	out := make([]layout.NodeID, n)
-	for i := range out {
+	out := make([]layout.NodeID, 0, min(uint64(n), there))
+	for i := uint64(0); len(out) < cap(out); i++ {
 		if i%pace.EverySlow == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		out[i] = layout.NodeID(p.At(uint64(i)))
+		if v := p.At(i); deleted == nil || !deleted.Contains(uint32(v)) {
+			out = append(out, layout.NodeID(v))
+		}
 	}
 	return out, nil
 }

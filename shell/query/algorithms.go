@@ -66,7 +66,8 @@ func (p wholeGraph) procedure() store.Procedure {
 		Run: func(ctx context.Context, x *exec.Execution, args []any,
 			yield func([]any) error) (err error) {
 			g := wholeOf(x)
-			if len(args) == 2 {
+			g.Deleted, err = x.Graph.Deleted(ctx)
+			if err == nil && len(args) == 2 {
 				err = checkWeight(x, args[1].(string))
 			}
 			var c *algorithm.Column

@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -150,15 +149,24 @@ func (d *degrees) countType(ctx context.Context, dir layout.Direction,
 	})
 }
 
-// each calls fn with the degree of every node, in node order. It counts the entries of a type, or
-// all entries.
+// each calls fn with the degree of every node that was not deleted, in node order. It counts the
+// entries of a type, or all entries.
 func (d *degrees) each(ctx context.Context, dir layout.Direction,
 	fn func(v layout.NodeID, degree uint64)) error {
+	deleted, err := d.x.Graph.Deleted(ctx)
+	if err != nil {
+		return err
+	}
 	node, degree, begun := layout.NodeID(0), uint64(0), false
-	err := d.scan.Each(ctx, dir, func(first layout.NodeID, cont bool, l *listfile.Lists) error {
+	tell := func() {
+		if deleted == nil || !deleted.Contains(uint32(node)) {
+			fn(node, degree)
+		}
+	}
+	err = d.scan.Each(ctx, dir, func(first layout.NodeID, cont bool, l *listfile.Lists) error {
 		for i := range len(l.Off) - 1 {
 			if begun && !(cont && i == 0) {
-				fn(node, degree)
+				tell()
 				degree = 0
 			}
 			node, begun = first+layout.NodeID(i), true
@@ -167,7 +175,7 @@ func (d *degrees) each(ctx context.Context, dir layout.Direction,
 		return nil
 	})
 	if err == nil && begun {
-		fn(node, degree)
+		tell()
 	}
 	return err
 }
@@ -223,6 +231,10 @@ func (d *degrees) runHistogram(ctx context.Context) error {
 		cols = append(cols, "bar")
 	}
 	d.x.Header(cols...)
+	nodes, _, err := d.x.Graph.There(ctx)
+	if err != nil {
+		return err
+	}
 	for _, dir := range d.dirs {
 		hist, bin, err := d.histogram(ctx, dir)
 		if err != nil {
@@ -231,7 +243,7 @@ func (d *degrees) runHistogram(ctx context.Context) error {
 		most := max(slices.Max(append(hist, 0)), 1)
 		for i, n := range hist {
 			cells := []any{dir.String(), bin(i), words.Count(n),
-				words.Ratio(float64(n) / float64(max(d.x.Graph.Meta().Nodes, 1)))}
+				words.Ratio(float64(n) / float64(max(nodes, 1)))}
 			if d.x.Has("LOG") {
 				cells = append(cells, strings.Repeat("█", int((n*barWidth+most-1)/most)))
 			}
@@ -263,7 +275,7 @@ func (d *degrees) histogram(ctx context.Context, dir layout.Direction) (hist []u
 			hist[min(degree/width, uint64(len(hist)-1))]++
 		})
 		return hist, func(i int) string {
-			return degreeSpan(uint64(i)*width, uint64(i+1)*width-1)
+			return words.Span(uint64(i)*width, uint64(i+1)*width-1)
 		}, err
 	}
 	if d.via >= 0 {
@@ -276,23 +288,7 @@ func (d *degrees) histogram(ctx context.Context, dir layout.Direction) (hist []u
 			hist[i]++
 		})
 	}
-	return hist, degreeRange, err
-}
-
-// degreeRange names bin i of a degree histogram; see kv.GraphStats.
-func degreeRange(i int) string {
-	if i == 0 {
-		return "0"
-	}
-	return degreeSpan(1<<(i-1), 1<<i-1)
-}
-
-// degreeSpan returns a name for the degrees from lo to hi.
-func degreeSpan(lo, hi uint64) string {
-	if lo == hi {
-		return fmt.Sprint(lo)
-	}
-	return fmt.Sprintf("%d..%d", lo, hi)
+	return hist, words.DegreeBin, err
 }
 
 type nodeDegree struct {
