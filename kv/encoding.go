@@ -1,5 +1,7 @@
 package kv
 
+import "strings"
+
 // FeatureEncoding says how rows of features are made of the columns of a table, so that rows which
 // come later are made in the same way. Value k of a row is scaled to (x-Mean[k])*Inverse[k], unless
 // these are empty.
@@ -31,4 +33,20 @@ func (c *EncodedColumn) Width() int {
 		}
 	}
 	return n
+}
+
+// Rescaled says how ingest scaled the features of the store: by which flag, or of which type. It is
+// "" where rows are as the source has them.
+func (m *Meta) Rescaled() string {
+	for _, arg := range m.Source.Args {
+		if how, ok := strings.CutPrefix(arg, "--normalize="); ok && how != "none" {
+			return "--normalize " + how
+		}
+	}
+	for _, t := range m.NodeTypes {
+		if t.Encoding != nil && len(t.Encoding.Mean) > 0 {
+			return "those of " + t.Name
+		}
+	}
+	return ""
 }

@@ -154,6 +154,23 @@ func TestPredictorUnseenNeighbors(t *testing.T) {
 	}
 }
 
+// TestPredictorUnseenOfScaledStores: rows that are given are not scaled as those of a store that
+// ingest scaled, so they are refused.
+func TestPredictorUnseenOfScaledStores(t *testing.T) {
+	s := mustBuild(t, planted(false))
+	mustRun(t, s, testConfig())
+	for flag, refused := range map[string]bool{"none": false, "row": true, "zscore": true} {
+		s.Meta().Source.Args = []string{"--normalize=" + flag}
+		p := mustOpenPredictor(t, s, false)
+		err := p.PredictsUnseen()
+		if err != nil && !strings.Contains(err.Error(), "--normalize "+flag) ||
+			(err != nil) != refused {
+			t.Errorf("a store scaled by %s: %v", flag, err)
+		}
+		p.Close()
+	}
+}
+
 // TestPredictorRelations: where edges have types, and nodes have some or none, a new node with the
 // row, the list and the types of a node's edges is predicted as that is.
 func TestPredictorRelations(t *testing.T) {

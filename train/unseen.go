@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/rowfile"
@@ -55,6 +56,11 @@ func (t *trained) whyNoUnseen() error {
 		return errors.New("it goes by times")
 	case t.in.Rows != nil && t.in.Rows.Meta().DType == rowfile.Sparse:
 		return errors.New("the features of the store are sparse")
+	}
+	if how := t.in.Meta.Rescaled(); how != "" && t.in.Rows != nil &&
+		c.Features != setting.FeaturesColumns {
+		return fmt.Errorf("the features of the store were scaled when it was made (%s), and rows "+
+			"that are given are not: take %s predict --nodes FILE", how, message.Program)
 	}
 	if typ := t.labeledType(); typ >= 0 && c.Features == setting.FeaturesColumns {
 		if _, err := c.Encoders.NewRow(t.in.Meta, typ); err != nil {
