@@ -510,6 +510,9 @@ def test_put_of_types_is_kept_until_it_changes(shop) -> None:
     changed = NeighborLoader(shop, [-1], ("item", None), batch_size=60)
     assert changed._server.around.store is not first._server.around.store
     assert next(iter(changed))["item"].x[3].tolist() == [5] * 7
+    shop["item"].x = torch.full((60, 7), 2.0)
+    other = next(iter(NeighborLoader(shop, [-1], ("item", None), batch_size=60)))
+    assert (other["item"].x == 2).all() and "num_nodes" not in other["item"]
 
 
 def test_times_of_nodes(shop) -> None:
