@@ -143,7 +143,7 @@ def test_prepared_epochs_have_the_same_bits(data, negatives) -> None:
                 assert same(value, b[name]), name
 
 
-def test_prepared_links(shop) -> None:
+def test_prepared_links(arrow, shop) -> None:
     """Edges of a relation of a HeteroData, of which negatives may be any items."""
     kind = ("user", "buys", "item")
     drawn = []
@@ -372,6 +372,12 @@ def test_disjoint_and_induced(data) -> None:
 
 
 @pytest.fixture
+def arrow():
+    """By pyarrow a HeteroData is put to a store."""
+    return pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
 def shop():
     """A HeteroData of users and items, with widths and columns of their own."""
     torch.manual_seed(4)
@@ -389,7 +395,9 @@ def shop():
 @pytest.mark.parametrize("served", [True, False])
 def test_types(shop, served: bool) -> None:
     fanout = {("user", "buys", "item"): [2, 0], ("item", "of", "user"): [3, 4]}
-    if not served:
+    if served:
+        pytest.importorskip("pyarrow")
+    else:
         shop["item", "user"].edge_index = shop["item", "user"].edge_index.short()
     loader = NeighborLoader(shop, fanout, ("item", torch.arange(10, 40)), batch_size=10)
     assert (loader._server is not None) == served
@@ -425,7 +433,7 @@ def test_all_neighbors_of_types(shop) -> None:
 
 
 @pytest.mark.parametrize("cache", [None, "belady"])
-def test_typed_store(shop, tmp_path: Path, cache: str | None) -> None:
+def test_typed_store(arrow, shop, tmp_path: Path, cache: str | None) -> None:
     """A path of a store with types gives the batches of its HeteroData, without it in memory."""
     shop["user"].y = torch.arange(40) % 3
     shop["item"].num_nodes = 60
@@ -452,7 +460,7 @@ def test_typed_store(shop, tmp_path: Path, cache: str | None) -> None:
     assert isinstance(plain, Data) and plain.n_id[:5].tolist() == list(range(5))
 
 
-def test_fanouts_by_relation_of_a_store(shop, tmp_path: Path) -> None:
+def test_fanouts_by_relation_of_a_store(arrow, shop, tmp_path: Path) -> None:
     with gdbgraph.open(gdbgraph.ingest(tmp_path / "shop.gdb", shop)) as store:
         users = torch.arange(20)
         for given in ({"buys": [3, 4], "of": [2, 0]},
@@ -470,7 +478,7 @@ def test_fanouts_by_relation_of_a_store(shop, tmp_path: Path) -> None:
                 store.loader(num_neighbors=wrong)
 
 
-def test_one_type() -> None:
+def test_one_type(arrow) -> None:
     """A HeteroData of one type of nodes and one of edges is served too."""
     made = HeteroData()
     made["v"].x = torch.randn(30, 4)
@@ -483,7 +491,7 @@ def test_one_type() -> None:
         assert torch.equal(ends, made["v", "v"].edge_index[:, out["v", "v"].e_id])
 
 
-def test_links_of_types(shop, tmp_path: Path) -> None:
+def test_links_of_types(arrow, shop, tmp_path: Path) -> None:
     kind = ("user", "buys", "item")
     loader = LinkNeighborLoader(shop, [3, 3], kind, batch_size=50, neg_sampling="binary")
     assert loader._server is not None
@@ -502,7 +510,7 @@ def test_links_of_types(shop, tmp_path: Path) -> None:
         LinkNeighborLoader(path, [3], kind, batch_size=20)
 
 
-def test_put_of_types_is_kept_until_it_changes(shop) -> None:
+def test_put_of_types_is_kept_until_it_changes(arrow, shop) -> None:
     first = NeighborLoader(shop, [2], ("user", None), batch_size=8)
     again = NeighborLoader(shop, [2], ("item", None), batch_size=8)
     assert first._server.around.store is again._server.around.store
