@@ -25,6 +25,7 @@ import (
 	"gdb/train/link/triples"
 	"gdb/train/runs/vectors"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/errors/oserror"
 )
 
@@ -48,7 +49,9 @@ type Vectors struct {
 	rows   source
 	meta   kv.IndexMeta
 	index  *ivf.Index // nil without
-	why    string     // why an index that exists is not used
+	// deleted are nodes that are no answers; nil for none.
+	deleted *roaring.Bitmap
+	why     string // why an index that exists is not used
 }
 
 // Open opens vectors, and their index if there is one that fits.
@@ -59,7 +62,10 @@ func Open(ctx context.Context, st *layout.Store, dev blockdev.Device, of triples
 	if v.rows, err = openSource(ctx, st, dev, of, budget); err != nil {
 		return nil, err
 	}
-	if err := v.openIndex(ctx); err != nil {
+	if v.deleted, err = st.Deleted(ctx); err == nil {
+		err = v.openIndex(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
@@ -228,12 +234,18 @@ func (v *Vectors) candidates(ctx context.Context, a triples.Nearest,
 	found, err := v.index.Candidates(ctx, ivf.Query{Row: own, Probes: probes,
 		Most: min(t.Candidates(a.Top), int(v.index.Vectors)),
 		Allow: func(node uint32) bool {
-			return node != a.Node && (a.Among == nil || a.Among(node))
+			return v.allows(&a, node)
 		}})
 	for _, c := range found {
 		nodes, sums = append(nodes, c.Node), append(sums, c.Sum)
 	}
 	return nodes, sums, err
+}
+
+// allows reports whether a node may be an answer.
+func (v *Vectors) allows(a *triples.Nearest, node uint32) bool {
+	return node != a.Node && (v.deleted == nil || !v.deleted.Contains(node)) &&
+		(a.Among == nil || a.Among(node))
 }
 
 // score compares a vector with some rows.
@@ -277,7 +289,7 @@ func (v *Vectors) Exact(ctx context.Context, a triples.Nearest) ([]triples.Answe
 		v.score(some, own, rows, a.By)
 		for i := range some {
 			node := uint32(first + i)
-			if node == a.Node || a.Among != nil && !a.Among(node) {
+			if !v.allows(&a, node) {
 				some[i] = float32(math.NaN()) // never among the best
 			}
 		}

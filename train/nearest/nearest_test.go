@@ -1,6 +1,7 @@
 package nearest
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"gdb/train/ivf"
 	"gdb/train/link/triples"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -154,5 +156,38 @@ func TestDrop(t *testing.T) {
 	_, err = Open(t.Context(), st, dev, triples.VectorsOf{Features: "none"}, nil)
 	if !errors.As(err, &not) || !strings.Contains(err.Error(), of.Features) {
 		t.Errorf("other features: %v", err)
+	}
+}
+
+// TestDeleted: a node that was deleted is no answer, of an index or of all.
+func TestDeleted(t *testing.T) {
+	st, _ := builtStore(t, 300, 4)
+	dev := layouttest.Device(t)
+	of := triples.VectorsOf{Features: st.Meta().Features[0].Name}
+	budget := mem.NewBudget(128 << 20)
+	if _, err := Build(t.Context(), st, dev, Options{Of: of, Recall: 0.95, Threads: 2,
+		Budget: budget}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := Open(t.Context(), st, dev, of, budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := triples.Nearest{Node: 7, By: v.Closeness(), Top: 3}
+	all, err := v.Exact(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.deleted = roaring.BitmapOf(all[0].Entity)
+	for what, search := range map[string]func(context.Context,
+		triples.Nearest) ([]triples.Answer, error){"all": v.Exact, "index": v.Nearest} {
+		got, err := search(t.Context(), ask)
+		if err != nil || len(got) != 3 || got[0].Entity == all[0].Entity ||
+			what == "all" && got[0] != all[1] {
+			t.Errorf("%s: %v %v, without %v of %v", what, got, err, all[0], all)
+		}
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
 	}
 }
