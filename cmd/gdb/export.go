@@ -57,7 +57,13 @@ func (a *app) export(ctx context.Context, dir, out string) (err error) {
 		return err
 	}
 	m, w := st.Meta(), &cli.Lines{W: a.Out}
-	w.Printf("%s: %s nodes, %s edges, and %s for %s ingest\n", out, cli.Count(m.Nodes),
+	nodes := m.Nodes
+	if deleted, err := st.Deleted(ctx); err != nil {
+		return fmt.Errorf("export: %w", err)
+	} else if deleted != nil {
+		nodes -= deleted.GetCardinality()
+	}
+	w.Printf("%s: %s nodes, %s edges, and %s for %s ingest\n", out, cli.Count(nodes),
 		cli.Count(m.Edges), schema.FileName, "gdb")
 	return w.Err
 }

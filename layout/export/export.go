@@ -22,6 +22,7 @@ import (
 	"gdb/layout/ingest/source"
 	"gdb/layout/openfiles"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -77,13 +78,15 @@ func Export(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS
 // exporter is an export under way.
 type exporter struct {
 	Options
-	fs     vfs.FS
-	part   string // the directory, until it is whole
-	store  *layout.Store
-	files  *openfiles.Set
-	meta   *kv.Meta
-	dict   ids.Dictionary
-	schema *schema.Schema
+	fs    vfs.FS
+	part  string // the directory, until it is whole
+	store *layout.Store
+	files *openfiles.Set
+	meta  *kv.Meta
+	dict  ids.Dictionary
+	// deleted are nodes that are not written; nil for none.
+	deleted *roaring.Bitmap
+	schema  *schema.Schema
 }
 
 // make makes the directory, under a name that says that it is not whole.
@@ -112,6 +115,9 @@ const nameCache = 8
 
 func (e *exporter) write(ctx context.Context) (err error) {
 	if e.dict, err = e.files.IDs(ctx, max(1<<20, (e.Memory-processBytes)/nameCache)); err != nil {
+		return err
+	}
+	if e.deleted, err = e.store.Deleted(ctx); err != nil {
 		return err
 	}
 	if err := e.nodes(ctx); err != nil {

@@ -282,7 +282,10 @@ func (t *nodeTable) chunk(ctx context.Context, first, n uint64) (err error) {
 			return err
 		}
 	}
-	for i := range t.nodes {
+	for i, v := range t.nodes {
+		if t.e.deleted != nil && t.e.deleted.Contains(uint32(v)) {
+			continue
+		}
 		if err := t.row(i); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/internal/message"
 	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/ingest"
@@ -66,6 +67,9 @@ func Order(ctx context.Context, s *layout.Store, dev blockdev.Device, fs vfs.FS,
 		return nil, nil, input.AsUsage(fmt.Errorf("order: %s: nodes of a type follow each other "+
 			"there, and partitions would mix them: typed stores are not put into another order "+
 			"so far", s.Dir()))
+	}
+	if err := refuseDeleted(ctx, s); err != nil {
+		return nil, nil, err
 	}
 	files := openfiles.New(s, dev, mem.NewBudget(max(1, opt.Memory-steps.ProcessBytes-scanBytes)))
 	defer func() { err = errors.Join(err, files.Close()) }()
@@ -181,4 +185,19 @@ func Ingest(ctx context.Context, fs vfs.FS, opt ingest.Options) (meta *kv.Meta,
 			return m, err
 		})
 	return meta, report, err
+}
+
+// refuseDeleted returns an error if nodes of a store were deleted: its numbers have them still, and
+// a store in another order would not know that they are not there.
+func refuseDeleted(ctx context.Context, s *layout.Store) error {
+	deleted, err := s.Deleted(ctx)
+	if err != nil {
+		return fmt.Errorf("order: %w", err)
+	}
+	if deleted == nil || deleted.IsEmpty() {
+		return nil
+	}
+	return input.AsUsage(fmt.Errorf("order: %s: nodes of it were deleted (%d), and would be there "+
+		"again in another order: %s export writes what is there, for an ingest", s.Dir(),
+		deleted.GetCardinality(), message.Program))
 }
