@@ -13,6 +13,7 @@ import (
 	"gdb/kv"
 	"gdb/kv/ids"
 	"gdb/layout"
+	"gdb/layout/nodeids"
 	"gdb/shell/lang"
 	"gdb/shell/words"
 
@@ -108,6 +109,13 @@ func (g *Graph) node(ctx context.Context, ref lang.NodeRef) (layout.NodeID, erro
 	if ref.Internal {
 		if ref.ID >= g.Meta().Nodes {
 			return 0, fmt.Errorf("node #%d: %w: %s", ref.ID, kv.ErrNotFound, g.internalIDs())
+		}
+		deleted, err := g.Deleted(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if deleted != nil && deleted.Contains(uint32(ref.ID)) {
+			return 0, fmt.Errorf("node #%d: %w: %w", ref.ID, kv.ErrNotFound, nodeids.ErrDeleted)
 		}
 		return layout.NodeID(ref.ID), nil
 	}
