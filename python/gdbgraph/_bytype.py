@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +30,18 @@ class Parts:
 class Types:
     """The types of a store, which part its batches."""
 
-    def __init__(self, store: Opened) -> None:
+    def __init__(self, store: Opened, called: Mapping[EdgeType, EdgeType] | None = None) -> None:
         self._store = store
         #: The names of the types of nodes, and the types of edges.
         self.nodes, self.edges = store.metadata()
         kinds = {name: i for i, name in enumerate(self.nodes)}
         relations = {name: i for i, name in enumerate(store.edge_types or ["to"])}
         self._relations, self._firsts = len(relations), store.first_nodes or {}
-        self._codes = {t: self._code(kinds[t[0]], relations[t[1]], kinds[t[2]])
-                       for t in self.edges}
+        codes = {t: self._code(kinds[t[0]], relations[t[1]], kinds[t[2]]) for t in self.edges}
+        if called is not None:  # what types of edges are called that have other names in the store
+            codes = {called[t]: code for t, code in codes.items()}
+            self.edges = list(codes)
+        self._codes = codes
 
     def counts(self) -> dict[str, int]:
         """The number of nodes of each type of a store whose types are ranges."""

@@ -10,6 +10,7 @@ import tempfile
 import warnings
 import weakref
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import torch
 from torch_geometric.data import HeteroData
 
 from ._around import EdgeNumbers, RelationNumbers
+from ._bytype import EdgeType
 from ._ingest import ingest
 from .store import Store
 
@@ -37,6 +39,8 @@ class Put:
         self._versions = held.versions()
         #: The types of nodes whose features are in the store.
         self.rows = list(held.rows)
+        #: What the types of edges of the store are called in the data.
+        self.called = {stored: kind for kind, stored in held.stored.items()}
         folder = Path(root) if root is not None else Path(tempfile.mkdtemp(prefix="gdbgraph-"))
         if root is None:
             self._removed = weakref.finalize(self, _remove, folder, os.getpid())
@@ -64,6 +68,8 @@ class _Held:
                        for name, store in nodes.items()}
         self.rows = {name: store["x"] for name, store in nodes.items() if has_rows(store)}
         self.edges = {kind: store.edge_index for kind, store in edges.items()}
+        #: The names of the types of edges in the store.
+        self.stored = stored_kinds(data.edge_types) if self.typed else {}
 
     def tensors(self) -> list[torch.Tensor]:
         """All that is in the store."""
@@ -96,19 +102,27 @@ class _Held:
                 if name in self.rows:
                     graph[name].x = self.rows[name]
             for kind, ends in self.edges.items():
-                graph[kind].edge_index = ends
+                graph[self.stored[kind]].edge_index = ends
             ingest(path, graph)
 
     def numbers(self, store: Store) -> EdgeNumbers | RelationNumbers:
         """The numbers of edges by list."""
         if not self.typed:
             return _numbers(self.edges[_ONE], self.counts[_ONE], self.counts[_ONE])
-        kinds = store.metadata()[1]
+        called = {stored: kind for kind, stored in self.stored.items()}
+        kinds = [called[stored] for stored in store.metadata()[1]]
         firsts = store.first_nodes
         assert firsts is not None
         return RelationNumbers(
             [_numbers(self.edges[k], self.counts[k[0]], self.counts[k[2]]) for k in kinds],
             [firsts[k[2]] for k in kinds])
+
+
+def stored_kinds(kinds: Sequence[EdgeType]) -> dict[EdgeType, EdgeType]:
+    """What types of edges are called in a store, where each has a relation of its own: PyG calls
+    the relation "to" where none is given."""
+    names = [kind[1] for kind in kinds]
+    return {(s, r, t): (s, r if names.count(r) == 1 else f"{s}_{r}_{t}", t) for s, r, t in kinds}
 
 
 def has_rows(store: Any) -> bool:

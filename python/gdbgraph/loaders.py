@@ -29,7 +29,7 @@ from torch_geometric.sampler.base import NegativeSampling, NumNeighbors, Subgrap
 from ._around import AHEAD, Around
 from ._bytype import Types
 from ._outputs import rows_of
-from ._put import put
+from ._put import put, stored_kinds
 from ._samplers import HGTSampler, NeighborSampler, StoreSampler, new_epoch
 from ._server import own_socket
 from ._tables import is_name
@@ -83,7 +83,7 @@ def _typed(store: Store, seeds: Any) -> bool:
 
 def _storable(data: HeteroData) -> bool:
     """Whether a HeteroData can be put to a store: see :func:`gdbgraph.ingest`."""
-    relations, used = [kind[1] for kind in data.edge_types], set()
+    relations, used = [kind[1] for kind in stored_kinds(data.edge_types).values()], set()
     for kind in data.edge_types:
         used |= {kind[0], kind[2]}
     return (importlib.util.find_spec("pyarrow") is not None
@@ -101,7 +101,8 @@ def by_relation(data: Any, fanout: Any) -> list[dict[str, int]] | None:
         values = numbers.get_values(kinds)
     except (TypeError, ValueError, AssertionError):
         return None  # PyG says what is wrong
-    hops = [{kind[1]: int(of[h]) for kind, of in values.items()}
+    stored = stored_kinds(kinds)
+    hops = [{stored[kind][1]: int(of[h]) for kind, of in values.items()}
             for h in range(numbers.num_hops)]
     if not hops or not all(any(hop.values()) and min(hop.values()) >= -1 for hop in hops):
         return None
@@ -118,7 +119,7 @@ class _Ahead:
     _after: Any = None  # the transform
 
     def _serve(self, store: Store, fanout: Any, seeds: _Seeds, options: dict[str, Any],
-               kwargs: dict[str, Any], numbers: Any = None) -> StoreSampler:
+               kwargs: dict[str, Any], made: Any = None) -> StoreSampler:
         """A sampler over the server of a store. kwargs of workers are taken out."""
         idle = {name: kwargs.pop(name) for name in _OF_WORKERS if kwargs.get(name)}
         for name in _OF_WORKERS:
@@ -135,8 +136,7 @@ class _Ahead:
             store = Store(store.path, socket=own_socket(), threads=options.get("threads"))
         types = None
         if _ONE not in seeds:
-            types = Types(store)
-            fanout = by_relation(store, fanout)
+            types = Types(store, made and made.called)
             seeds = {_ONE: np.concatenate([types.in_store(k, v) for k, v in seeds.items()])}
         size, negatives = int(kwargs.get("batch_size") or 1), options.get("negatives")
         if prepares and negatives is not None:  # both ends of edges, and of negatives
@@ -144,7 +144,7 @@ class _Ahead:
             if negatives:  # which may be any node
                 seeds = {_ONE: np.arange(store.num_nodes)}
         around = Around(store, fanout, size, seeds[_ONE],
-                        memory=options.get("memory"), numbers=numbers,
+                        memory=options.get("memory"), numbers=made and made.numbers,
                         cache=options.get("cache") or "auto")
         self._server = StoreSampler(around, bidirectional, types)
         return self._server
@@ -419,6 +419,8 @@ def _served(loader: _Ahead, data: Any, frame: Any, fanout: Any, seeds: _Seeds,
             options: dict[str, Any], kwargs: dict[str, Any]) -> tuple[Any, StoreSampler]:
     """What PyG's loader takes for data and its sampler, over the server of a store. frame is data,
     or what stands for a store."""
+    if isinstance(frame, HeteroData):
+        fanout = by_relation(data, fanout)
     if isinstance(data, Store):
         dims = data.node_dims or dict.fromkeys(data.node_types, data.num_features)
         loader._rows = dims if isinstance(frame, HeteroData) else ()
@@ -434,7 +436,7 @@ def _served(loader: _Ahead, data: Any, frame: Any, fanout: Any, seeds: _Seeds,
         loader._rows = made.rows
         rest = Data.from_dict({**data.to_dict(), "num_nodes": data.num_nodes})
         del rest.x
-    return rest, loader._serve(made.store, fanout, seeds, options, kwargs, made.numbers)
+    return rest, loader._serve(made.store, fanout, seeds, options, kwargs, made)
 
 
 def _in_process(data: Any, fanout: Any, options: dict[str, Any],

@@ -491,6 +491,26 @@ def test_one_type(arrow) -> None:
         assert torch.equal(ends, made["v", "v"].edge_index[:, out["v", "v"].e_id])
 
 
+def test_relations_without_a_name(arrow) -> None:
+    """PyG calls all relations "to" that are given without one."""
+    made = HeteroData()
+    made["a"].x, made["b"].x = torch.randn(20, 4), torch.randn(30, 2)
+    made["a", "b"].edge_index = torch.stack(
+        [torch.randint(0, 20, (90,)), torch.randint(0, 30, (90,))])
+    made["b", "a"].edge_index = made["a", "b"].edge_index.flip(0)
+    fanout = {("a", "to", "b"): [2, 2], ("b", "to", "a"): [3, 0]}
+    loader = NeighborLoader(made, fanout, ("b", None), batch_size=10)
+    assert loader._server is not None
+    for out in loader:
+        assert out.edge_types == made.edge_types
+        for kind in made.edge_types:
+            ends = out[kind].edge_index
+            ids = torch.stack([out[kind[0]].n_id[ends[0]], out[kind[2]].n_id[ends[1]]])
+            assert torch.equal(ids, made[kind].edge_index[:, out[kind].e_id])
+        assert out["a", "b"].num_sampled_edges[0] > 0 == out["b", "a"].num_sampled_edges[1]
+        assert int(torch.bincount(out["a", "b"].edge_index[1]).max()) <= 2
+
+
 def test_links_of_types(arrow, shop, tmp_path: Path) -> None:
     kind = ("user", "buys", "item")
     loader = LinkNeighborLoader(shop, [3, 3], kind, batch_size=50, neg_sampling="binary")
