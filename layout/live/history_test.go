@@ -417,7 +417,7 @@ func (t *trial) counts(meta *kv.Meta) {
 	}
 }
 
-// degrees compares the counts of lists by their lengths.
+// degrees compares the counts of lists of nodes that are there by their lengths.
 func (t *trial) degrees(set *openfiles.Set, names []string) {
 	t.Helper()
 	stats, err := set.Stats(t.Context(), topology.Options{})
@@ -438,6 +438,9 @@ func (t *trial) degrees(set *openfiles.Set, names []string) {
 			}
 		}
 		for _, name := range names {
+			if t.m.deleted[name] {
+				continue
+			}
 			want[bits.Len64(of[name])]++
 			longest = max(longest, of[name])
 		}
