@@ -197,7 +197,7 @@ func refuseDeleted(ctx context.Context, s *layout.Store) error {
 	if deleted == nil || deleted.IsEmpty() {
 		return nil
 	}
-	return input.AsUsage(fmt.Errorf("order: %s: nodes of it were deleted (%d), and would be there "+
-		"again in another order: %s export writes what is there, for an ingest", s.Dir(),
+	return input.AsUsage(fmt.Errorf("order: %s has deleted nodes (%d), and the new store would "+
+		"count them as nodes again: take %s export, and ingest the tables that it writes", s.Dir(),
 		deleted.GetCardinality(), message.Program))
 }

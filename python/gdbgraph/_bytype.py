@@ -12,6 +12,8 @@ from ._connection import Opened
 
 #: A type of edges: the types of its ends around the name of its relation.
 EdgeType = tuple[str, str, str]
+#: The type of nodes, and of edges, where there is one, as PyG says it.
+ONE = None
 
 
 @dataclass

@@ -19,14 +19,12 @@ import torch
 from torch_geometric.data import HeteroData
 
 from ._around import EdgeNumbers, RelationNumbers
-from ._bytype import EdgeType
+from ._bytype import ONE, EdgeType
 from ._ingest import ingest
 from .store import Store
 
 #: What was put, by the id of its first edge_index, as long as that is there.
 _puts: dict[int, Put] = {}
-#: The name of the only type of nodes, and of edges, of a Data.
-_ONE = ""
 
 
 class Put:
@@ -37,8 +35,8 @@ class Put:
         held = _Held(data)
         self._held = [weakref.ref(t) for t in held.tensors()]
         self._versions = held.versions()
-        #: The types of nodes whose features are in the store.
-        self.rows = list(held.rows)
+        #: The types of nodes whose features are in the store, and how wide these are.
+        self.rows = {kind: x.shape[1] for kind, x in held.rows.items()}
         #: What the types of edges of the store are called in the data.
         self.called = {stored: kind for kind, stored in held.stored.items()}
         folder = Path(root) if root is not None else Path(tempfile.mkdtemp(prefix="gdbgraph-"))
@@ -62,8 +60,8 @@ class _Held:
 
     def __init__(self, data: Any) -> None:
         self.typed = isinstance(data, HeteroData)
-        nodes = {t: data[t] for t in data.node_types} if self.typed else {_ONE: data._store}
-        edges = {t: data[t] for t in data.edge_types} if self.typed else {_ONE: data}
+        nodes = {t: data[t] for t in data.node_types} if self.typed else {ONE: data._store}
+        edges = {t: data[t] for t in data.edge_types} if self.typed else {ONE: data}
         self.counts = {name: int((store if self.typed else data).num_nodes)
                        for name, store in nodes.items()}
         self.rows = {name: store["x"] for name, store in nodes.items() if has_rows(store)}
@@ -82,8 +80,8 @@ class _Held:
     def about(self) -> dict[str, Any]:
         """What the record of a store that is kept says of it."""
         if not self.typed:
-            return {"nodes": self.counts[_ONE], "edges": _checksum(self.edges[_ONE]),
-                    "x": _checksum(self.rows[_ONE]) if self.rows else None}
+            return {"nodes": self.counts[ONE], "edges": _checksum(self.edges[ONE]),
+                    "x": _checksum(self.rows[ONE]) if self.rows else None}
         return {"nodes": self.counts,
                 "edges": {":".join(kind): _checksum(e) for kind, e in self.edges.items()},
                 "x": {name: _checksum(x) for name, x in self.rows.items()}}
@@ -93,8 +91,8 @@ class _Held:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*of edges have their reverse")  # as PyG takes them
             if not self.typed:
-                ingest(path, edge_index=self.edges[_ONE], x=self.rows.get(_ONE),
-                       num_nodes=self.counts[_ONE])
+                ingest(path, edge_index=self.edges[ONE], x=self.rows.get(ONE),
+                       num_nodes=self.counts[ONE])
                 return
             graph = HeteroData()
             for name, count in self.counts.items():
@@ -108,7 +106,7 @@ class _Held:
     def numbers(self, store: Store) -> EdgeNumbers | RelationNumbers:
         """The numbers of edges by list."""
         if not self.typed:
-            return _numbers(self.edges[_ONE], self.counts[_ONE], self.counts[_ONE])
+            return _numbers(self.edges[ONE], self.counts[ONE], self.counts[ONE])
         called = {stored: kind for kind, stored in self.stored.items()}
         kinds = [called[stored] for stored in store.metadata()[1]]
         firsts = store.first_nodes

@@ -14,7 +14,7 @@ import math
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from torch_geometric.loader.utils import get_edge_label_index, get_input_nodes
 from torch_geometric.sampler.base import NegativeSampling, NumNeighbors, SubgraphType
 
 from ._around import AHEAD, Around
-from ._bytype import Types
+from ._bytype import ONE, Types
 from ._outputs import rows_of
 from ._put import put, stored_kinds
 from ._samplers import HGTSampler, NeighborSampler, StoreSampler, new_epoch
@@ -114,8 +114,7 @@ class _Ahead:
     worked on, and rows of features come with them."""
 
     _server: StoreSampler | None = None
-    _served_data: Any = None  # what the server does not have of a Data
-    _rows: Any = ()  # the types of nodes whose x comes from the server, with its width
+    _rows: Mapping[Any, int] = {}  # the types of nodes whose x comes from the server, and its width
     _after: Any = None  # the transform
 
     def _serve(self, store: Store, fanout: Any, seeds: _Seeds, options: dict[str, Any],
@@ -135,15 +134,15 @@ class _Ahead:
         if prepares:  # it leaves no memory to other loaders
             store = Store(store.path, socket=own_socket(), threads=options.get("threads"))
         types = None
-        if _ONE not in seeds:
+        if ONE not in seeds:
             types = Types(store, made and made.called)
-            seeds = {_ONE: np.concatenate([types.in_store(k, v) for k, v in seeds.items()])}
+            seeds = {ONE: np.concatenate([types.in_store(k, v) for k, v in seeds.items()])}
         size, negatives = int(kwargs.get("batch_size") or 1), options.get("negatives")
         if prepares and negatives is not None:  # both ends of edges, and of negatives
             size = 2 * size + 2 * math.ceil(size * negatives)
             if negatives:  # which may be any node
-                seeds = {_ONE: np.arange(store.num_nodes)}
-        around = Around(store, fanout, size, seeds[_ONE],
+                seeds = {ONE: np.arange(store.num_nodes)}
+        around = Around(store, fanout, size, seeds[ONE],
                         memory=options.get("memory"), numbers=made and made.numbers,
                         cache=options.get("cache") or "auto")
         self._server = StoreSampler(around, bidirectional, types)
@@ -377,15 +376,14 @@ class HGTLoader(NodeLoader):  # type: ignore[misc]
                          filter_per_worker=filter_per_worker, **kwargs)
 
 
-#: Nodes by their type, which is _ONE where there is one.
+#: Nodes by their type, which is ONE where there is one.
 _Seeds = dict[Any, np.ndarray]
-_ONE = None
 
 
 def _ends(kind: Any, ends: np.ndarray) -> _Seeds:
     """The ends of edges by the type of nodes."""
     if kind is None:
-        return {_ONE: ends.reshape(-1)}
+        return {ONE: ends.reshape(-1)}
     if kind[0] == kind[2]:
         return {kind[0]: ends.reshape(-1)}
     return {kind[0]: ends[0], kind[2]: ends[1]}
@@ -423,17 +421,17 @@ def _served(loader: _Ahead, data: Any, frame: Any, fanout: Any, seeds: _Seeds,
         fanout = by_relation(data, fanout)
     if isinstance(data, Store):
         dims = data.node_dims or dict.fromkeys(data.node_types, data.num_features)
-        loader._rows = dims if isinstance(frame, HeteroData) else ()
+        if isinstance(frame, HeteroData):
+            loader._rows = dims
         return frame, loader._serve(data, fanout, seeds, options, kwargs)
     made = put(data, options["root"], options["threads"])
-    rest = data
+    loader._rows, rest = made.rows, data
     if isinstance(data, HeteroData):
-        loader._rows, rest = {t: data[t].x.shape[1] for t in made.rows}, copy.copy(data)
+        rest = copy.copy(data)
         for kind in made.rows:
             rest[kind].num_nodes = data[kind].num_nodes
             del rest[kind].x
     elif made.rows:
-        loader._rows = made.rows
         rest = Data.from_dict({**data.to_dict(), "num_nodes": data.num_nodes})
         del rest.x
     return rest, loader._serve(made.store, fanout, seeds, options, kwargs, made)

@@ -25,7 +25,7 @@ const (
 // which is split too.
 func Shop(t testing.TB, fs vfs.FS, dir string) *layout.Store {
 	t.Helper()
-	opt := options(t, fs, 0, Users, 0, Items, 200)
+	opt := options(t, fs, part{users: [2]int{0, Users}, items: [2]int{0, Items}, edges: 200})
 	opt.Out, opt.EdgeSplit, opt.Seed = dir, "random=60/20/20", 1
 	opt.FeatureCols, opt.LabelCol, opt.SplitCol = "user.age", "user.plan", "user.part"
 	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
@@ -38,7 +38,8 @@ func Shop(t testing.TB, fs vfs.FS, dir string) *layout.Store {
 // all items.
 func Grow(t testing.TB, fs vfs.FS, dir string) *layout.Store {
 	t.Helper()
-	opt := options(t, fs, Users, Users+MoreUsers, Items, Items+MoreItems, 20)
+	opt := options(t, fs, part{users: [2]int{Users, Users + MoreUsers},
+		items: [2]int{Items, Items + MoreItems}, edges: 20})
 	if _, err := live.Append(t.Context(), fs, dir, opt); err != nil {
 		t.Fatal(err)
 	}
@@ -66,25 +67,30 @@ func open(t testing.TB, fs vfs.FS, dir string) *layout.Store {
 	return s
 }
 
-// options writes tables of the users and items with some numbers, and of edges that join those
-// below their ends.
-//
-//lint:parameters ranges of numbers
-func options(t testing.TB, fs vfs.FS, user, users, item, items, edges int) (opt ingest.Options) {
+// part is what one ingest or append has: the first user and item, and those after the last, and how
+// many edges.
+type part struct {
+	users, items [2]int
+	edges        int
+}
+
+// options writes tables of the users and items of a part, and of edges that join any up to these.
+func options(t testing.TB, fs vfs.FS, p part) (opt ingest.Options) {
 	t.Helper()
 	var text [3]strings.Builder
 	text[0].WriteString("id,age,plan,part\n")
-	for i := user; i < users; i++ {
+	for i := p.users[0]; i < p.users[1]; i++ {
 		fmt.Fprintf(&text[0], "%d,%d,%s,%s\n", i, 20+i*7%31, []string{"free", "pro"}[i%2],
 			[]string{"train", "train", "val", "test"}[i/2%4])
 	}
 	text[1].WriteString("sku,price\n")
-	for i := item; i < items; i++ {
+	for i := p.items[0]; i < p.items[1]; i++ {
 		fmt.Fprintf(&text[1], "s%d,%d\n", i, i*i)
 	}
 	text[2].WriteString("user,item\n")
-	for i := range edges {
-		fmt.Fprintf(&text[2], "%d,s%d\n", (i*i+i/3)%users, (7*i+i*i*i)%items)
+	for i := range p.edges {
+		fmt.Fprintf(&text[2], "%d,s%d\n", (i*i+i/3)%p.users[1],
+			(7*i+i*i*i)%p.items[1])
 	}
 	for i, name := range []string{"users.csv", "items.csv", "buys.csv"} {
 		write(t, fs, name, text[i].String())
