@@ -21,8 +21,11 @@ import (
 
 // lookup answers the requests that are not about batches.
 func (t *session) lookup(ctx context.Context, f *protocol.Frame) error {
-	if f.Kind == protocol.KindEdges {
+	switch f.Kind {
+	case protocol.KindEdges:
 		return t.edges(ctx, f)
+	case protocol.KindDeleted:
+		return t.deleted(f)
 	}
 	var answer func(context.Context, *gdb.DB, *protocol.Frame) error
 	switch f.Kind {
@@ -210,6 +213,39 @@ func (t *session) edges(ctx context.Context, f *protocol.Frame) (err error) {
 		mem.View[int64](data[n:])[i] = int64(r)
 	}
 	return t.sendArrays(protocol.Arrays{Arrays: on.arrays}, data)
+}
+
+// deleted sends the numbers of nodes that were deleted.
+func (t *session) deleted(f *protocol.Frame) error {
+	var m protocol.Deleted
+	if err := f.Decode(&m); err != nil {
+		return err
+	}
+	has := uint64(0)
+	if t.server.deleted != nil {
+		has = t.server.deleted.GetCardinality()
+	}
+	if m.Count > protocol.DeletedMost || m.First > has || m.Count > has-m.First {
+		return usage(fmt.Errorf("serve: %d deleted nodes from the %dth on: there are %d", m.Count,
+			m.First, has))
+	}
+	if err := t.take(int64(m.Count) * wideBytes); err != nil {
+		return err
+	}
+	nodes := make([]int64, 0, m.Count)
+	if m.Count > 0 {
+		first, err := t.server.deleted.Select(uint32(m.First))
+		if err != nil {
+			return fmt.Errorf("serve: deleted node %d of %d: %w", m.First, has, err)
+		}
+		it := t.server.deleted.Iterator()
+		it.AdvanceIfNeeded(first)
+		for uint64(len(nodes)) < m.Count {
+			nodes = append(nodes, int64(it.Next()))
+		}
+	}
+	return t.sendArrays(protocol.Arrays{Arrays: []protocol.Array{
+		{Name: arrayNodes, Type: "i8", Shape: []int{len(nodes)}}}}, mem.BytesOf(nodes))
 }
 
 // nodeTypes sends the type number of each node. The external id of a node begins with the name of

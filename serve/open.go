@@ -262,7 +262,7 @@ func (s *Server) seeds(ctx context.Context, src *loader.Source, o *protocol.Open
 		seeds, err := loader.SplitNodes(ctx, s.opt.Store, base, column, src.Budget)
 		return seeds, nodeBytes * int64(len(seeds)), err
 	}
-	if seeds, err = s.nodesOf(frame); err != nil {
+	if seeds, err = s.seedsOf(frame); err != nil {
 		return nil, 0, err
 	}
 	if held = frame.KeepData(); held == 0 {
@@ -288,6 +288,22 @@ func (s *Server) nodesOf(f *protocol.Frame) ([]sample.NodeID, error) {
 	for _, v := range nodes {
 		if n := s.opt.Store.Meta().Nodes; uint64(v) >= n {
 			return nil, usage(fmt.Errorf("serve: node %d: the store has nodes 0 to %d", v, n-1))
+		}
+	}
+	return nodes, nil
+}
+
+// seedsOf returns the seeds in the data of a request, as nodesOf does. It fails if one of them was
+// deleted.
+func (s *Server) seedsOf(f *protocol.Frame) ([]sample.NodeID, error) {
+	nodes, err := s.nodesOf(f)
+	if err != nil || s.deleted == nil {
+		return nodes, err
+	}
+	for _, v := range nodes {
+		if s.deleted.Contains(uint32(v)) {
+			return nil, usage(fmt.Errorf("serve: node %d was deleted, so it is no seed: leave it "+
+				"out", v))
 		}
 	}
 	return nodes, nil

@@ -30,6 +30,7 @@ import (
 	"gdb/train/nearest"
 	"gdb/train/runs/vectors"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -62,6 +63,9 @@ const lookupShare, lookupMost = 16, 64 << 20
 type Server struct {
 	opt   Options
 	times times
+
+	// deleted are the nodes that were deleted; nil if there are none. Serve reads them.
+	deleted *roaring.Bitmap
 
 	clients atomic.Int64 // counts the clients that ever came
 	work    sync.WaitGroup
@@ -126,6 +130,10 @@ func lookupBytes(memory int64) int64 { return min(memory/lookupShare, lookupMost
 func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 	ctx, cancel := context.WithCancel(interrupted)
 	defer cancel()
+	var err error
+	if s.deleted, err = s.opt.Store.Deleted(ctx); err != nil {
+		return errors.Join(fmt.Errorf("serve: read which nodes are deleted: %w", err), l.Close())
+	}
 	failed := make(chan error, 1)
 	s.work.Go(func() {
 		defer bug.Catch()
@@ -136,7 +144,7 @@ func (s *Server) Serve(interrupted context.Context, l *Listener) error {
 	if !s.opt.UntilIdle {
 		late.Stop()
 	}
-	err := s.wait(ctx, failed, late.C)
+	err = s.wait(ctx, failed, late.C)
 	// Clients may end at the same moment by the same signal: the server was interrupted
 	// nevertheless.
 	if interrupted.Err() != nil {
@@ -254,6 +262,9 @@ func (s *Server) welcome() protocol.Welcome {
 	w := protocol.Welcome{Protocol: protocol.Version, Version: s.opt.Version,
 		Store: protocol.Store{Path: s.opt.Store.Path(), UUID: m.UUID.String(), Nodes: m.Nodes,
 			Edges: m.Edges, Splits: map[string]uint64{}, External: m.IDs.Kind != kv.IDsDense}}
+	if s.deleted != nil {
+		w.Store.Deleted = s.deleted.GetCardinality()
+	}
 	w.Store.Types, w.Store.EdgeSplits = m.EdgeTypes, map[string]uint64{}
 	for _, t := range m.NodeTypes {
 		w.Store.NodeTypes = append(w.Store.NodeTypes, t.Name)

@@ -279,7 +279,7 @@ func (t *session) start(ctx context.Context, f *protocol.Frame) error {
 	}
 	if len(f.Data) > 0 {
 		var err error
-		if at.given, err = t.server.nodesOf(f); err != nil {
+		if at.given, err = t.server.seedsOf(f); err != nil {
 			return err
 		}
 	}
@@ -353,7 +353,7 @@ func (t *session) sample(ctx context.Context, f *protocol.Frame) error {
 	if err := t.goOn(m.Done); err != nil {
 		return err
 	}
-	seeds, err := t.server.nodesOf(f)
+	seeds, err := t.server.seedsOf(f)
 	if err != nil {
 		return err
 	}

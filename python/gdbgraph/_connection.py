@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from . import _wire
+from ._present import Present
 from ._server import Server
 from .batch import Arenas, Batch, batch_of
 
@@ -23,6 +24,9 @@ class Opened(Protocol):
 
     def metadata(self) -> tuple[list[str], list[tuple[str, str, str]]]:
         """The types of nodes, and of edges with those of their ends."""
+
+    def _present(self) -> Present:
+        """The nodes that were not deleted."""
 
     def _types_of(self, nodes: np.ndarray) -> np.ndarray:
         """The types of nodes, by number."""

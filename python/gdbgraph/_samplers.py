@@ -26,6 +26,7 @@ from torch_geometric.sampler.utils import to_hetero_csc
 from ._around import Around, AroundBatch, Asked
 from ._bytype import Types, by_hop
 from ._neighbors import Drawing, Graph, Lists, Sample, sample_by_budget
+from ._present import Present
 
 
 def generator() -> np.random.Generator:
@@ -180,6 +181,20 @@ def new_epoch() -> int:
     return int(torch.randint(2**62, ()))
 
 
+class _AmongPresent(NegativeSampling):  # type: ignore[misc]
+    """Negatives of a store with deleted nodes, which are drawn among the others."""
+
+    def __init__(self, like: NegativeSampling, nodes: Present) -> None:
+        super().__init__(like.mode, like.amount, like.src_weight, like.dst_weight)
+        self._nodes = nodes
+
+    def sample(self, num_samples: int, endpoint: Any, num_nodes: int | None = None) -> torch.Tensor:
+        if (self.src_weight if endpoint == "src" else self.dst_weight) is not None:
+            return super().sample(num_samples, endpoint, num_nodes)
+        drawn = super().sample(num_samples, endpoint, self._nodes.count)
+        return torch.from_numpy(self._nodes.at(drawn.numpy()))
+
+
 @dataclass
 class Pending:
     """A sample that the server was asked for; metadata are PyG's, of what it is about."""
@@ -216,7 +231,15 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
     def ask_edges(self, inputs: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None,
                   at: tuple[int, int] | None = None) -> Pending:
         """Asks for what ``sample_from_edges`` gives."""
-        return edge_sample(inputs, self._asking(at), self._nodes, False, None, neg_sampling)
+        return edge_sample(inputs, self._asking(at), self._nodes, False, None,
+                           self._negatives(neg_sampling))
+
+    def _negatives(self, neg_sampling: NegativeSampling | None) -> NegativeSampling | None:
+        """How negatives are drawn: among the nodes that were not deleted."""
+        nodes = self.around.store._present()
+        if neg_sampling is None or nodes.count == self.around.num_nodes:
+            return neg_sampling
+        return _AmongPresent(neg_sampling, nodes)
 
     def _asking(self, at: tuple[int, int] | None) -> Callable[..., Pending]:
         """What asks for a batch around seeds."""
@@ -245,7 +268,8 @@ class StoreSampler(BaseSampler):  # type: ignore[misc]
         for one in inputs:
             pendings.append(
                 node_sample(one, collect) if isinstance(one, NodeSamplerInput)
-                else edge_sample(one, collect, self._nodes, False, None, neg_sampling))
+                else edge_sample(one, collect, self._nodes, False, None,
+                                 self._negatives(neg_sampling)))
         asked = self.around.begin(seeds, epoch)
         try:
             for pending in pendings:

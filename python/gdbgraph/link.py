@@ -11,6 +11,7 @@ import numpy as np
 from . import _wire
 from ._connection import Connection, Opened
 from ._convert import as_ids, parse_size
+from ._present import Present
 from ._pyg_arguments import Fanout, drawn
 from .batch import Batch
 from .loader import Loader, is_short, place
@@ -21,8 +22,8 @@ class LinkLoader(Loader):
     epoch, in another order and with other negatives.
 
     The seeds of a batch are the ends of its edges, each once. A negative is an edge of the batch
-    with another target, drawn uniformly among all nodes: it may be an edge by chance. Same seed,
-    same batches. Of a split train, the lists that neighbors are drawn from have the edges of the
+    with another target, drawn uniformly among all nodes but deleted ones: it may be an edge by
+    chance. Same seed, same batches. Of a split train, the lists that neighbors are drawn from have the edges of the
     batch too, as PyG's LinkNeighborLoader has it. Edges take 8 bytes in this process, 2 more with a
     type, and 8 more for the order of an epoch.
     """
@@ -73,8 +74,8 @@ class LinkLoader(Loader):
         batches -= drop_last and is_short(self.num_edges, size, world_size)
         ends = np.unique(edges)
         most = 2 * size + math.ceil(size * negatives)  # seeds of a batch
-        epochs = EdgeEpochs(edges, types, store.num_nodes, batches, size=size, negatives=negatives,
-                            seed=int(seed), place=(rank, world_size))
+        epochs = EdgeEpochs(edges, types, store._present(), batches, size=size,
+                            negatives=negatives, seed=int(seed), place=(rank, world_size))
         self._given = "edge_label_index" if edge_label_index is not None else ""
         self._start(
             store, epochs, ends, rank,
@@ -90,9 +91,9 @@ class EdgeEpochs:
     """Epochs of edges in a random order, with negatives: the server is asked for a batch around
     their ends, while the one before is worked on."""
 
-    def __init__(self, edges: np.ndarray, types: np.ndarray | None, num_nodes: int, batches: int,
+    def __init__(self, edges: np.ndarray, types: np.ndarray | None, nodes: Present, batches: int,
                  *, size: int, negatives: float, seed: int, place: tuple[int, int]) -> None:
-        self._edges, self._types, self._num_nodes = edges, types, num_nodes
+        self._edges, self._types, self._nodes = edges, types, nodes
         self._batches, self._size, self._negatives = batches, size, negatives
         self._seed, (self._rank, self._world) = seed, place
         self._order = np.empty(0, np.int64)
@@ -149,9 +150,9 @@ class EdgeEpochs:
         drawn = math.ceil(len(chosen) * self._negatives)
         of = np.arange(drawn) % len(chosen)
         rng = np.random.default_rng([self._seed, self._epoch, number])
-        other = rng.integers(0, self._num_nodes, drawn, dtype=np.uint32)
+        other = self._nodes.at(rng.integers(0, self._nodes.count, drawn, dtype=np.uint32))
         ends = np.concatenate([source, source[of], target, other])
-        seeds, places = np.unique(ends, return_inverse=True)
+        seeds, places = np.unique(ends.astype(np.uint32, copy=False), return_inverse=True)
         label = np.zeros(len(chosen) + drawn, np.float32)
         label[: len(chosen)] = 1
         labels = {"edge_label_index": places.reshape(2, -1), "edge_label": label,

@@ -114,6 +114,7 @@ class _Ahead:
     worked on, and rows of features come with them."""
 
     _server: StoreSampler | None = None
+    _own: Store | None = None  # the store of a server that no other loader has
     _rows: Mapping[Any, int] = {}  # the types of nodes whose x comes from the server, and its width
     _after: Any = None  # the transform
 
@@ -133,6 +134,7 @@ class _Ahead:
         prepares = options.get("cache") == "belady"
         if prepares:  # it leaves no memory to other loaders
             store = Store(store.path, socket=own_socket(), threads=options.get("threads"))
+            self._own = store
         types = None
         if ONE not in seeds:
             types = Types(store, made and made.called)
@@ -141,7 +143,7 @@ class _Ahead:
         if prepares and negatives is not None:  # both ends of edges, and of negatives
             size = 2 * size + 2 * math.ceil(size * negatives)
             if negatives:  # which may be any node
-                seeds = {ONE: np.arange(store.num_nodes)}
+                seeds = {ONE: store.nodes()}
         around = Around(store, fanout, size, seeds[ONE],
                         memory=options.get("memory"), numbers=made and made.numbers,
                         cache=options.get("cache") or "auto")
@@ -240,6 +242,8 @@ class _Ahead:
         """Ends the connections to the server. Batches stay valid."""
         if self._server is not None:
             self._server.around.close()
+        if self._own is not None:
+            self._own.close()
 
 
 def _indices(index: Any) -> list[int]:
@@ -293,7 +297,11 @@ class NeighborLoader(_Ahead, NodeLoader):  # type: ignore[misc]
         self._given = data = _opened(data, threads)
         if neighbor_sampler is None and transform_sampler_output is None and served(
                 data, input_nodes, num_neighbors, options):
-            frame = _frame(data, _typed(data, input_nodes)) if isinstance(data, Store) else data
+            frame = data
+            if isinstance(data, Store):
+                frame = _frame(data, _typed(data, input_nodes))
+                if input_nodes is None and data.num_deleted:
+                    input_nodes = torch.from_numpy(data.nodes())
             kind, nodes, _ = get_input_nodes(frame, input_nodes)
             data, neighbor_sampler = _served(self, data, frame, num_neighbors,
                                              {kind: nodes.numpy()}, options, kwargs)

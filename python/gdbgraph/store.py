@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _fork, _wire
 from ._convert import as_ids, like
+from ._present import Present
 from ._pyg_arguments import fanout_of, settle
 from ._server import Server, shared_socket
 from .batch import arrays_of
@@ -42,8 +43,10 @@ class Store:
         self._server = Server(self.path, socket or shared_socket(self.path), threads)
         self._begin()
         about = self._connected().welcome["store"]
-        #: The number of nodes, N.
+        #: The number of nodes, N, with deleted ones, which keep their numbers: see ``nodes()``.
         self.num_nodes: int = about["nodes"]
+        #: The number of nodes that were deleted.
+        self.num_deleted: int = about.get("deleted", 0)
         #: The number of edges, as they are stored.
         self.num_edges: int = about["edges"]
         #: The width of features, D; 0 for none.
@@ -69,6 +72,7 @@ class Store:
         #: The number of edges of each split of the edges; empty where they have none.
         self.edge_splits: dict[str, int] = about["edge_splits"]
         self._of_type: np.ndarray | None = None
+        self._there: Present | None = None
         #: The first node of each type, where each type is a range of nodes; else None.
         self.first_nodes: dict[str, int] | None = None
         if about.get("node_firsts"):
@@ -187,6 +191,21 @@ class Store:
         self._metadata = list(self.node_types), [
             (self.node_types[s], relations[r], self.node_types[t]) for s, r, t in places.tolist()]
         return self._metadata
+
+    def nodes(self) -> np.ndarray:
+        """The numbers of all nodes but those that were deleted, int64, ascending. Deleted ones are
+        seeds of no loader; their rows are still in ``features``, and they have no neighbors."""
+        return self._present().all()
+
+    def _present(self) -> Present:
+        """The nodes that are there. Which are not is read once: 8 bytes each."""
+        if self._there is None:
+            parts = [np.empty(0, np.int64)]
+            for first in range(0, self.num_deleted, _IDS):
+                parts.append(self._arrays(_wire.DELETED, {
+                    "first": first, "count": min(_IDS, self.num_deleted - first)})["n_id"])
+            self._there = Present(self.num_nodes, np.concatenate(parts))
+        return self._there
 
     def node_types_of(self, ids: Any) -> Any:
         """The types of nodes, (len(ids),) int64, in the numbers of ``node_types``."""

@@ -53,6 +53,7 @@ const (
 	KindNodeTypes // the client, node ids as data: answered by Arrays
 	KindReturn    // the client, Next: arenas come back between two requests; without an answer
 	KindBye       // the client, no body: it closes its loader; without an answer
+	KindDeleted   // the client, Deleted: answered by Arrays
 )
 
 // Hello is the first message of a client.
@@ -72,6 +73,7 @@ type Store struct {
 	Path     string            `json:"path"`
 	UUID     string            `json:"uuid"`
 	Nodes    uint64            `json:"nodes"`
+	Deleted  uint64            `json:"deleted"` // nodes that keep their numbers, which no batch has
 	Edges    uint64            `json:"edges"`
 	Dim      int               `json:"dim"`      // of features; 0 for none
 	Labels   string            `json:"labels"`   // class, multi, target, or empty
@@ -209,6 +211,15 @@ type Edges struct {
 
 // EdgesMost is the largest number of edges that one request may ask for.
 const EdgesMost = 1 << 20
+
+// Deleted asks for deleted nodes in the order of their numbers. The answer has n_id (Count) i8.
+type Deleted struct {
+	First uint64 `json:"first"` // counted among them
+	Count uint64 `json:"count"` // at most DeletedMost
+}
+
+// DeletedMost is the largest number of deleted nodes that one request may ask for.
+const DeletedMost = 1 << 20
 
 // Neighbors asks for the in-neighbors of nodes: all of them, or at most Fanout for each node, drawn
 // by Seed.
