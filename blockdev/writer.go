@@ -76,7 +76,7 @@ func (w *Writer) Stop() {
 
 // end makes all further calls fail, with the first error if there was one.
 func (w *Writer) end() error {
-	w.buf = w.buf[:0:0]
+	w.buf, w.other = nil, nil
 	if w.err != nil {
 		return w.err
 	}

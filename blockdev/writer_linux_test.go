@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -108,6 +109,35 @@ func mustWrite(t *testing.T, fs vfs.FS, path string, want []byte, refuses bool, 
 	if _, err := w.Write([]byte{1}); err == nil {
 		t.Error("a finished file was written to")
 	}
+}
+
+// TestFinishedWritersKeepNothing: a writer has no memory after Finish or Stop.
+func TestFinishedWritersKeepNothing(t *testing.T) {
+	const writers = 8
+	var all []*blockdev.Writer
+	heap := func() int64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	before := heap()
+	for i := range writers {
+		f, err := vfs.NewMem().Create("f", vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := blockdev.NewWriter(f)
+		if all = append(all, w); i%2 == 0 {
+			w.Stop()
+		} else if err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := heap() - before; kept > writers*blockdev.WriteBytes/4 {
+		t.Errorf("%d finished writers keep %d bytes", writers, kept)
+	}
+	runtime.KeepAlive(all)
 }
 
 func mustRead(t *testing.T, fs vfs.FS, path string) []byte {

@@ -1,6 +1,8 @@
 package superbatch
 
 import (
+	"errors"
+	"io"
 	"slices"
 	"testing"
 
@@ -131,5 +133,47 @@ func TestDrawingGivesItsHeap(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestEndedEpochsKeepNoLists: who refers to a batch that was released keeps none of its memory once
+// the batches after it are made anew, also if it is released only then.
+func TestEndedEpochsKeepNoLists(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		l := mustOpen(t, testConfig(t))
+		e, err := l.Epoch(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last *sample.Batch
+		var all []*sample.Batch
+		for {
+			b, err := e.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last = b; !late {
+				b.Release()
+			}
+			if all = append(all, b); late {
+				break
+			}
+		}
+		if last.HeapBytes() == 0 {
+			t.Error("a batch has no lists")
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		last.Release()
+		for _, b := range all {
+			if n := b.HeapBytes(); n > 0 {
+				t.Errorf("late %v: %d bytes of a batch are kept", late, n)
+			}
+		}
+		closeAll(t, l)
 	}
 }

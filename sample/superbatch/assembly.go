@@ -98,8 +98,14 @@ func (t *assembly) recycle(f *frame) {
 	f.batch.Table, f.batch.TableRows, f.batch.TablePieces = nil, nil, nil
 	if t.xs.Return(x) {
 		t.empty <- f
+	} else {
+		f.drop()
 	}
 }
+
+// drop gives up the memory of a frame whose batch is not lent. Who computed on the batch last may
+// refer to it until the next one, and a sweep before that needs the memory.
+func (f *frame) drop() { *f = frame{} }
 
 // rowBytes returns the bytes of rows feature rows as floats; below one row it counts one.
 func (t *assembly) rowBytes(rows int) int64 { return 4 * int64(max(rows, 1)) * int64(t.l.dim) }
@@ -350,6 +356,11 @@ func (t *assembly) decodeStage(f *frame, x []float32, first, end int) error {
 // close stops the stages, waits for them and frees the memory, except that of batches still lent.
 func (t *assembly) close() error {
 	t.stages.Stop(errClosed)
+	for _, frames := range []chan *frame{t.empty, t.read, t.ready} {
+		for len(frames) > 0 {
+			(<-frames).drop()
+		}
+	}
 	t.mu.Lock()
 	t.mu.held.Release()
 	t.mu.Unlock()

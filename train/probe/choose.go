@@ -20,7 +20,7 @@ func (m *Probe) Plans(ctx context.Context) (all []*plan.Plan, largest *sample.De
 	if err := m.sampleBatches(ctx); err != nil {
 		return nil, nil, err
 	}
-	all, err = plan.Plans(&m.facts)
+	all, err = plan.Plans(m.facts)
 	return all, m.dense, err
 }
 

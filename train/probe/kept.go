@@ -38,7 +38,7 @@ func (m *Probe) Kept(ctx context.Context) (*plan.Plan, error) {
 	if !ok {
 		return nil, nil
 	}
-	best := k.Again(&m.facts, m.device)
+	best := k.Again(m.facts, m.device)
 	if best != nil && best.Lists != nil && best.Lists.Make > 0 { // time that is spent only once
 		made, err := neighborcache.Kept(ctx, m.src.Store, m.src.Device, layout.In,
 			best.Lists.Neighbors)

@@ -117,7 +117,7 @@ func (m *Probe) knowsSizes(batches, edges int) bool {
 // resident topology, the topology is paged. If it does not fit then either, the least memory that
 // would do is estimated from a part of a batch: a whole one has at most as many times its nodes.
 func (m *Probe) sampleBatches(ctx context.Context) error {
-	first, otherwise := plan.Sampling(&m.facts)
+	first, otherwise := plan.Sampling(m.facts)
 	if err := m.src.OpenGraph(ctx, m.graph(first)); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (m *Probe) sampleBatches(ctx context.Context) error {
 // sized takes over the sizes of batches. If scale is above 1 they are the sizes of parts, of which
 // a batch has at most scale.
 func (m *Probe) sized(p pilotSizes, scale int64) error {
-	f := &m.facts
+	f := m.facts
 	f.BatchNodes = min(p.nodes.Reserve()*scale, int64(f.Nodes))
 	f.BatchPieces = min(p.pieces.Reserve()*scale, int64(f.AllPieces))
 	f.BatchEdges, f.BatchInner = p.edges.Reserve()*scale, p.inner.Reserve()*scale

@@ -54,7 +54,7 @@ type Config struct {
 type Probe struct {
 	*profiler
 	cfg   Config
-	facts plan.Facts
+	facts *plan.Facts   // apart: a plan refers to it for the whole run, and to no batch
 	dense *sample.Dense // a large batch
 	// pilots are the batches that were sampled to learn their sizes; a trace begins with them.
 	// piloted says how the topology was open then.
@@ -66,8 +66,8 @@ type Probe struct {
 // New returns a probe of a source whose features are open. model is nil where batches are loaded
 // and no model is trained.
 func New(src *loader.Source, cfg Config, model Model) (*Probe, error) {
-	m := &Probe{cfg: cfg, facts: cfg.Facts}
-	f := &m.facts
+	facts := cfg.Facts
+	m, f := &Probe{cfg: cfg, facts: &facts}, &facts
 	f.Program, f.Store = src.ProgramBytes(), StoreFacts(src)
 	m.profiler = &profiler{src: src, model: model, threads: f.Threads, dim: f.RowDim(),
 		again: cfg.Remeasure, kept: cfg.Profiles}

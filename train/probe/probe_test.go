@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
+	"weak"
 
 	"gdb/blockdev"
 	"gdb/blockdev/devtest"
@@ -212,7 +214,7 @@ func TestSamplesFromAPagedTopology(t *testing.T) {
 	need := m.facts.PlainBytes()
 	src.Budget = mem.NewBudget(need + 640<<10)
 	m.facts.Memory = m.facts.Program + m.facts.Model + need*4/3 + 4096
-	first, otherwise := plan.Sampling(&m.facts)
+	first, otherwise := plan.Sampling(m.facts)
 	if !first.Resident || otherwise == nil || otherwise.Resident {
 		t.Fatalf("samples from %+v, else from %+v", first, otherwise)
 	}
@@ -362,4 +364,30 @@ func TestUnpriced(t *testing.T) {
 			t.Errorf("%v was taken, and not %v", best, p)
 		}
 	}
+}
+
+// TestPlansKeepNoBatches: the batches that a plan was made of are in memory no longer than the
+// probe, though plans refer to its facts.
+func TestPlansKeepNoBatches(t *testing.T) {
+	ctx, c := t.Context(), lawConfig(2)
+	src := openSource(t, layouttest.Skewed(), c.Memory)
+	var err error
+	if c.Seeds, err = loader.TrainNodes(ctx, src.Store, "", src.Budget); err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(src, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	splits, largest, err := m.Plans(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := weak.Make(largest)
+	m, largest = nil, nil
+	runtime.GC()
+	if kept.Value() != nil {
+		t.Error("plans keep a batch in memory")
+	}
+	runtime.KeepAlive(splits)
 }
