@@ -41,7 +41,7 @@ func newByEdge(s *stepper, pairs bool) *byEdge {
 }
 
 func (s *byEdge) sort(d *drawn, edges []triples.Triple) []triples.Triple {
-	return d.runs.sort(edges, d.list)
+	return d.runs.sort(edges, d.list, relationOf)
 }
 
 func (s *byEdge) complete(d *drawn) {
@@ -65,23 +65,28 @@ func (s *byEdge) step(n int) error {
 }
 
 // isFew reports whether steps go edge by edge. They do if scores are products of rows, and all
-// edges share a few negatives for each side, or each edge has its own.
-func isFew(c *setting.Link, dec decoder.Decoder) bool {
+// edges share a few negatives for each side, or each edge has its own. pairs is how many pairs of
+// types edges join.
+func isFew(c *setting.Link, dec decoder.Decoder, pairs int) bool {
 	if dec.Measure() != decoder.Dot || c.FilterNegatives || c.Negatives == setting.NegativesAll {
 		return false
 	}
 	shared := c.NegativeSampling == setting.NegativesUniform ||
 		c.NegativeSampling == setting.NegativesDegree
-	return shared && c.Negatives <= fewMost || c.NegativeSampling == setting.NegativesEdge
+	shared = shared && pairs <= 1 && c.Negatives <= fewMost
+	return shared || c.NegativeSampling == setting.NegativesEdge
 }
 
-// sort sorts the edges of a batch by relation. relations is memory for them.
-func (b *fewBatch) sort(edges []triples.Triple, relations []uint32) []triples.Triple {
-	relations = relations[:0]
+func relationOf(e triples.Triple) uint32 { return e.Relation }
+
+// sort sorts the edges of a batch by numbers that they have. numbers is memory for them.
+func (b *fewBatch) sort(edges []triples.Triple, numbers []uint32,
+	number func(e triples.Triple) uint32) []triples.Triple {
+	numbers = numbers[:0]
 	for _, e := range edges {
-		relations = append(relations, e.Relation)
+		numbers = append(numbers, number(e))
 	}
-	b.order.Group(relations)
+	b.order.Group(numbers)
 	b.sorted = b.sorted[:0]
 	for _, at := range b.order.At {
 		b.sorted = append(b.sorted, edges[at])

@@ -39,7 +39,10 @@ type sideStep struct {
 
 func (s *bySide) sort(d *drawn, edges []triples.Triple) []triples.Triple {
 	if s.sorts {
-		return d.runs.sort(edges, d.list)
+		return d.runs.sort(edges, d.list, relationOf)
+	}
+	if s.pairOf != nil {
+		return d.runs.sort(edges, d.list, s.pair)
 	}
 	return edges
 }
@@ -72,19 +75,22 @@ func (s *bySide) compare(edges []triples.Triple, drop uint64) (float64, error) {
 	}
 	n, t := len(edges), &s.now
 	s.prepare(2*n, n, drop)
-	chunk, width, draw := s.neg.chunk(n), len(s.draws[0]), 0
-	once := n
-	if s.be.Device() == nil {
-		once = chunk
+	chunk, shares, once := s.neg.chunk(n), len(s.shares)-1, 1
+	if s.be.Device() != nil && (s.pairOf == nil || chunk == 1) {
+		once = shares // all of as many edges, but for the last
 	}
-	t.scores, t.dScores = s.be.Scratch(once, width), s.be.Scratch(once, width)
+	most := 0
+	for i := range shares {
+		most = max(most, (s.shares[min(i+once, shares)]-s.shares[i])*len(s.draws[i]))
+	}
+	t.scores, t.dScores = s.be.Scratch(1, most), s.be.Scratch(1, most)
 	for side := range t.links {
 		l := &t.links[side]
 		l.Chunk = chunk
 		backend.Queries(s.be, l, t.queries.Slice(side*n, n), t.rows.Slice(side*n, n), t.forms,
 			t.formOf.Slice(side*n, n))
-		for lo := 0; lo < n; lo += once {
-			draw = s.compareShares(edges, side, lo, min(lo+once, n), draw)
+		for first := 0; first < shares; first += once {
+			s.compareShares(edges, side, first, first+once)
 		}
 	}
 	for side := range t.links {
@@ -131,23 +137,25 @@ func (s *bySide) readRows(t *Table, at []uint32) backend.Tensor {
 	return rows
 }
 
-// compareShares compares the queries of one side of the edges lo to hi, of whose shares draw is the
-// number of the first, with their answers and their negatives: gradients of the queries, of the
-// answers and of the negatives are left. It returns the number of the next share.
-func (s *bySide) compareShares(edges []triples.Triple, side, lo, hi, draw int) (next int) {
+// compareShares compares the queries of one side of some shares with their answers and their
+// negatives, of which all have as many: gradients of the queries, of the answers and of the
+// negatives are left.
+func (s *bySide) compareShares(edges []triples.Triple, side, first, end int) {
 	n, t, l := len(edges), &s.now, &s.now.links[side]
-	m, width := hi-lo, t.scores.Cols
-	next = draw + (m+l.Chunk-1)/l.Chunk
+	lo, hi := s.shares[first], s.shares[end]
+	draw := side*(len(s.shares)-1) + first
+	m, width, behind := hi-lo, len(s.draws[draw]), 2*n
+	for _, drawn := range s.draws[:draw] {
+		behind += len(drawn)
+	}
 	answers := (1-side)*n + lo // tails lie behind heads in the list
 	of := func(x backend.Tensor) backend.Tensor { return x.Slice(side*n+lo, m) }
 	answer := func(x backend.Tensor) backend.Tensor { return x.Slice(answers, m) }
-	drawn := func(x backend.Tensor) backend.Tensor {
-		return x.Slice(2*n+draw*width, (next-draw)*width)
-	}
-	scores, grads := t.scores.Slice(0, m), t.dScores.Slice(0, m)
+	drawn := func(x backend.Tensor) backend.Tensor { return x.Slice(behind, (end-first)*width) }
+	scores, grads := t.scores.View(0, m, width), t.dScores.View(0, m, width)
 	own, gOwn := s.be.Scratch(m, 1), s.be.Scratch(m, 1)
 	backend.LinkScores(s.be, l, scores, of(t.queries), drawn(t.rows))
-	out := s.excluded(edges[lo:hi], side, answers, draw)
+	out := s.excluded(edges[lo:hi], side, first, end)
 	backend.Exclude(s.be, scores, backend.Words(s.be, out))
 	backend.Answers(s.be, l, own, of(t.queries), answer(t.rows))
 	backend.LinkLoss(s.be, l, grads, gOwn, scores, own, 1/s.edgesInMean(n), side+lo > 0)
@@ -155,18 +163,20 @@ func (s *bySide) compareShares(edges []triples.Triple, side, lo, hi, draw int) (
 		drawn(t.rows))
 	backend.AnswersGrad(s.be, l, of(t.dQueries), answer(t.dRows), gOwn, own, of(t.queries),
 		answer(t.rows))
-	return next
 }
 
-// excluded returns the places among the scores of some queries of those negatives that are the
-// true answer and, if asked for, of those that the training set says are true. Answers are in the
-// list from place answers on; draw is the number of the queries' first share.
-func (s *bySide) excluded(edges []triples.Triple, side, answers, draw int) []uint32 {
-	chunk, width := s.now.links[side].Chunk, len(s.draws[0])
+// excluded returns the places among the scores of some shares of those negatives that are the true
+// answer and, if asked for, of those that the training set says are true. The shares have the
+// edges.
+func (s *bySide) excluded(edges []triples.Triple, side, first, end int) []uint32 {
+	begin, shares := s.shares[first], len(s.shares)-1
+	answers := (1-side)*s.shares[shares] + begin
 	all := []uint32{}
-	for lo := 0; lo < len(edges); lo += chunk {
-		hi := min(lo+chunk, len(edges))
-		s.groups.Group(s.draws[draw+lo/chunk])
+	for share := first; share < end; share++ {
+		lo, hi := s.shares[share]-begin, s.shares[share+1]-begin
+		drawn := s.draws[side*shares+share]
+		width := len(drawn)
+		s.groups.Group(drawn)
 		parts := (hi - lo + rowsPart - 1) / rowsPart
 		s.now.out = mem.Resized(s.now.out, parts)
 		s.pool.Run(parts, func(part int) {

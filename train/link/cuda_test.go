@@ -13,9 +13,12 @@ import (
 	"gdb/compute/decoder"
 	"gdb/internal/cuda/cudatest"
 	"gdb/layout"
+	"gdb/layout/live/livetest"
 	"gdb/train/run"
 	"gdb/train/runs"
 	"gdb/train/setting"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // mustEmulate gives the test a device.
@@ -64,6 +67,12 @@ func TestLinksOnDevice(t *testing.T) {
 		c := deviceConfig("distmult", decoder.Softmax)
 		set(&c)
 		sameOnDevice(t, typed, c)
+	}
+	shop := livetest.ShopBothWays(t, vfs.NewMem(), "shop")
+	for _, kind := range setting.NegativeSamplings {
+		c := deviceConfig("distmult", decoder.Softmax)
+		c.NegativeSampling = kind
+		sameOnDevice(t, shop, c)
 	}
 	for _, order := range []string{setting.OrderBeta, setting.OrderTwoLevel} {
 		c := deviceConfig("distmult", decoder.Softmax)

@@ -119,7 +119,8 @@ func memoryBytes(c *Config, m *kv.Meta) int64 {
 	edges := int64(m.SplitEdges())
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer))) // with those of the best evaluation
 	rows := arrays * 4 * int64(m.Nodes) * int64(c.Dim)
-	return rows + mem.HeapCost(12*edges+2*triples.Bytes(edges)+stepBytes(c, int(m.Nodes)))
+	step := stepBytes(c, int(m.Nodes), newJoins(m).pairs)
+	return rows + mem.HeapCost(12*edges+2*triples.Bytes(edges)+step)
 }
 
 // besideBytes returns what a training with vectors on disk takes in addition to its plan.
@@ -136,7 +137,7 @@ func besideBytes(c *Config, m *kv.Meta) (int64, error) {
 	arrays := int64(2 + len(runs.LinkState(c.Optimizer)))
 	table := mem.ArenaBytes(4 * max(1, relations*int64(dec.RelationDim(c.Dim))))
 	const empty = 3 // tables of no entities, and of the best ones
-	n := mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0)) + arrays*table +
+	n := mem.HeapCost(evaluatedBytes*edges+stepBytes(c, 0, newJoins(m).pairs)) + arrays*table +
 		empty*mem.ArenaBytes(1)
 	return n + encodedBytes(c, m), nil
 }
@@ -164,6 +165,10 @@ func MakePlan(c *Config, m *kv.Meta) (*paged.Plan, error) {
 
 // planOf returns the plan for settings whose order goes through partitions.
 func planOf(c *Config, m *kv.Meta) (*paged.Plan, error) {
+	if c.NegativeSampling == setting.NegativesDegree && m.Typed() {
+		return nil, errors.New("train: negatives by degree of a typed store are drawn with all " +
+			"vectors in memory only: raise --memory, or take --negative-sampling uniform")
+	}
 	beside, err := besideBytes(c, m)
 	if err != nil {
 		return nil, err
@@ -248,7 +253,8 @@ func encodedBytes(c *Config, m *kv.Meta) int64 {
 	}
 	edges := int64(m.SplitEdges())
 	table := 4 * int64(m.Nodes) * int64(c.Dim)
-	n := 3*mem.ArenaBytes(table) + mem.HeapCost(encode.BatchBytes(c, m, stepRows(c)))
+	batch := encode.BatchBytes(c, m, stepRows(c, newJoins(m).pairs))
+	n := 3*mem.ArenaBytes(table) + mem.HeapCost(batch)
 	n += 12*edges + triples.Bytes(2*edges)
 	if c.EncodesFeatures() {
 		n += mem.ArenaBytes(4 * int64(m.Nodes) * int64(setting.FeatureDim(m)))

@@ -61,8 +61,8 @@ func TestFew(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.init(1, nil)
-			st := newStepper(&own, m.dec, kernel.NewPool(2), m.relations, uint32(d.relations),
-				triples.NewIndex(nil))
+			st := newStepper(&own, m.dec, kernel.NewPool(2), m.relations,
+				joins{count: uint32(d.relations)}, triples.NewIndex(nil))
 			p, err := newInMemory(d.train, m.entities, nil).Load(context.Background(), 0, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +113,7 @@ func TestPlaceRuns(t *testing.T) {
 			d.edges = append(d.edges, triples.Triple{Relation: uint32(i * relations / n)})
 		}
 		s := &stepper{cfg: &Config{Scoring: setting.Scoring{Reciprocal: reciprocal}},
-			count: relations}
+			joins: joins{count: relations}}
 		newByEdge(s, false).placeRuns(d)
 		want := []uint32{0, 1, 2, 2} // 32 edges are of 0, 1 and 2, and 8 of 2
 		if reciprocal {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gdb/compute/kernel"
+	"gdb/internal/rng"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -34,7 +35,7 @@ func TestFewOfManyRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.init(1, nil)
-			st := newStepper(&own, m.dec, kernel.NewPool(2), m.relations, relations,
+			st := newStepper(&own, m.dec, kernel.NewPool(2), m.relations, joins{count: relations},
 				triples.NewIndex(nil))
 			p, err := newInMemory(train, m.entities, nil).Load(context.Background(), 0, 0)
 			if err != nil {
@@ -79,7 +80,8 @@ func TestNegativesOfEachEdge(t *testing.T) {
 	d := &drawn{}
 	for range 2 { // the second time in memory that is used again
 		st.drawAll(d, edges, 77)
-		want := st.neg.drawSome(nil, 77, 2*len(edges)*4)
+		draw := rng.NewStream(77)
+		want := st.neg.drawSome(nil, &draw, 2*len(edges)*4, triples.Query{})
 		if len(d.draws) != 2*len(edges) || !slices.Equal(slices.Concat(d.draws...), want) {
 			t.Errorf("%d draws of %d negatives, want %d of %d: %d", len(d.draws), len(d.all),
 				2*len(edges), len(want), d.draws)

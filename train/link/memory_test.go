@@ -47,19 +47,19 @@ func TestStepMemory(t *testing.T) {
 			1000*10 + (3*200+4*100)*10 + 100*2008 + 2*(4*200+100*256)},
 	} {
 		c := handSettings(x.sampling, x.negatives)
-		if got := stepRows(c); got != x.rows {
+		if got := stepRows(c, 1); got != x.rows {
 			t.Errorf("%s, %d negatives: %d rows, want %d", x.sampling, x.negatives, got, x.rows)
 		}
-		if got, want := stepBytes(c, 1000), 4*x.floats+rank.Bytes(10); got != want {
+		if got, want := stepBytes(c, 1000, 1), 4*x.floats+rank.Bytes(10); got != want {
 			t.Errorf("%s, %d negatives: %d bytes, want %d", x.sampling, x.negatives, got, want)
 		}
 		c.Staleness = 2 // three steps more, with copies of their rows
 		want := 4*(4*x.floats) + 3*4*10*x.rows + rank.Bytes(10)
-		if got := stepBytes(c, 1000); got != want {
+		if got := stepBytes(c, 1000, 1); got != want {
 			t.Errorf("%s, %d negatives, staleness: %d bytes, want %d", x.sampling, x.negatives, got,
 				want)
 		}
-		if got, want := deviceStepBytes(c, 1000), 4*x.device*9/8+1<<20; got != want {
+		if got, want := deviceStepBytes(c, 1000, 1), 4*x.device*9/8+1<<20; got != want {
 			t.Errorf("%s, %d negatives: %d bytes of a device, want %d", x.sampling, x.negatives,
 				got, want)
 		}
@@ -70,7 +70,7 @@ func TestStepMemory(t *testing.T) {
 // on disk.
 func TestTrainingMemory(t *testing.T) {
 	c, m := handSettings(setting.NegativesUniform, 20), handMeta()
-	step := stepBytes(c, 0)
+	step := stepBytes(c, 0, 1)
 	// 600 edges, each with two indices.
 	want := 3*4*1000*10 + mem.HeapCost(600*(12+2*28)+step)
 	if got := memoryBytes(c, m); got != want {
@@ -109,7 +109,8 @@ func TestDeviceMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := max(deviceStepBytes(c, 1000), rank.DeviceBytes(10, 1000, name == "all in memory"))
+		step := max(deviceStepBytes(c, 1000, 1),
+			rank.DeviceBytes(10, 1000, name == "all in memory"))
 		if got, want := parts[0].Bytes, 4*2*10*x.vectors; got != want {
 			t.Errorf("%s: vectors take %d bytes, want %d", name, got, want)
 		}

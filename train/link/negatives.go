@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gdb/internal/rng"
+	"gdb/train/link/rank"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
@@ -16,10 +17,13 @@ const chunksOfBatch = 10
 // degreeBytes is what a row takes to draw negatives by degree.
 const degreeBytes = 16
 
-// negatives draws the entities that edges are compared with.
+// negatives draws the entities that edges are compared with: of a typed store, those of the type
+// that a query asks for.
 type negatives struct {
+	joins *joins
 	kind  string
 	count int
+	rowOf func(node uint32) (row uint32, ok bool) // see triples.Part
 	spans []triples.Span
 	upTo  []uint64 // for each span, the rows of the spans up to and with it
 	// weights holds, to draw by degree, the sums of the rows' weights: entry i is the sum of the
@@ -28,8 +32,9 @@ type negatives struct {
 }
 
 // newNegatives prepares to draw negatives for a part of a table of this number of rows.
-func newNegatives(c *setting.Link, p *triples.Part, rows int) *negatives {
-	n := &negatives{kind: c.NegativeSampling, count: c.Negatives, spans: p.Spans}
+func newNegatives(c *setting.Link, j *joins, p *triples.Part, rows int) *negatives {
+	n := &negatives{joins: j, kind: c.NegativeSampling, count: c.Negatives, spans: p.Spans,
+		rowOf: p.RowOf}
 	upTo := uint64(0)
 	for _, s := range p.Spans {
 		upTo += uint64(s.Count)
@@ -65,19 +70,22 @@ func (n *negatives) chunk(batch int) int {
 	return batch
 }
 
-// draw returns the negatives of a chunk, in the memory of to. answers are the true answers of the
-// chunk's queries.
-func (n *negatives) draw(to []uint32, key uint64, answers []uint32) []uint32 {
+// draw returns the negatives of queries that share them, in the memory of to. answers are the true
+// answers, and asked is one of the queries.
+func (n *negatives) draw(to []uint32, key uint64, answers []uint32, asked triples.Query) []uint32 {
 	to = to[:0]
 	if n.kind == setting.NegativesBatch {
 		return append(to, answers...)
 	}
-	return n.drawSome(to, key, n.count)
+	s := rng.NewStream(key)
+	return n.drawSome(to, &s, n.count, asked)
 }
 
-// drawSome appends count negatives to to.
-func (n *negatives) drawSome(to []uint32, key uint64, count int) []uint32 {
-	s := rng.NewStream(key)
+// drawSome appends count negatives of a query to to.
+func (n *negatives) drawSome(to []uint32, s *rng.Stream, count int, asked triples.Query) []uint32 {
+	if n.joins.answers != nil {
+		return n.drawWithin(to, s, count, n.joins.answers(asked))
+	}
 	for range count {
 		if n.weights == nil {
 			to = append(to, n.row(s.Below(n.upTo[len(n.upTo)-1])))
@@ -86,6 +94,39 @@ func (n *negatives) drawSome(to []uint32, key uint64, count int) []uint32 {
 		// Sums are equal where a row has no edge, and the first of equal ones is found.
 		at, _ := slices.BinarySearch(n.weights, (1-s.Float64())*n.weights[len(n.weights)-1])
 		to = append(to, n.row(uint64(at)))
+	}
+	return to
+}
+
+// drawWithin appends count negatives that are nodes of a span. With vectors on disk it draws until
+// a node is in memory, which takes as many draws as there are times more partitions than fit. The
+// true answer is in memory, so there is one.
+func (n *negatives) drawWithin(to []uint32, s *rng.Stream, count int, span rank.Span) []uint32 {
+	if n.weights != nil { // whose rows are all nodes, see checkNegatives
+		return n.drawWeighted(to, s, count, span)
+	}
+	for count > 0 {
+		row, ok := span.At(s), true
+		if n.rowOf != nil {
+			row, ok = n.rowOf(row)
+		}
+		if ok {
+			to = append(to, row)
+			count--
+		}
+	}
+	return to
+}
+
+// drawWeighted appends count negatives of a span by weight.
+func (n *negatives) drawWeighted(to []uint32, s *rng.Stream, count int, span rank.Span) []uint32 {
+	sums, before := n.weights[span.First:][:span.Count], 0.0
+	if span.First > 0 {
+		before = n.weights[span.First-1]
+	}
+	for range count {
+		at, _ := slices.BinarySearch(sums, before+(1-s.Float64())*(sums[len(sums)-1]-before))
+		to = append(to, uint32(span.First+min(at, len(sums)-1)))
 	}
 	return to
 }

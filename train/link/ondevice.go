@@ -79,19 +79,19 @@ func deviceParts(c *Config, m *kv.Meta) ([]mem.Part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	relations := max(1, len(m.EdgeTypes))
+	relations, pairs := max(1, len(m.EdgeTypes)), newJoins(m).pairs
 	if c.Reciprocal {
 		relations *= 2
 	}
 	vectors := int64(relations) * int64(dec.RelationDim(c.Dim))
-	step := max(deviceStepBytes(c, int(m.Nodes)),
+	step := max(deviceStepBytes(c, int(m.Nodes), pairs),
 		rank.DeviceBytes(c.Dim, int(m.Nodes), keepsEntities(c)))
 	arrays := int64(1 + len(runs.LinkState(c.Optimizer)))
 	switch {
 	case c.Encodes():
-		step += 8 * encode.BatchBytes(c, m, stepRows(c))
+		step += 8 * encode.BatchBytes(c, m, stepRows(c, pairs))
 	case c.OnDisk():
-		step += (cuda.StepsStaged + 1) * 4 * arrays * stepRows(c) * int64(c.Dim) * 9 / 8
+		step += (cuda.StepsStaged + 1) * 4 * arrays * stepRows(c, pairs) * int64(c.Dim) * 9 / 8
 	default:
 		vectors += int64(m.Nodes) * int64(c.Dim)
 	}
@@ -104,9 +104,9 @@ func deviceParts(c *Config, m *kv.Meta) ([]mem.Part, error) {
 // steps grows: rows and their gradients twice, queries with theirs and those of forms, scores with
 // theirs, and the words of lists in two steps at once. With all entities as negatives there are
 // their gradients, and answers are taken to be an eighth of scores.
-func deviceStepBytes(c *Config, entities int) int64 {
+func deviceStepBytes(c *Config, entities, pairs int) int64 {
 	floats := int64(0)
-	rows, queries, width := stepRows(c), 2*int64(c.Batch), int64(c.Negatives)
+	rows, queries, width := stepRows(c, pairs), 2*int64(c.Batch), int64(c.Negatives)
 	if c.NegativeSampling == setting.NegativesBatch {
 		width = int64(c.Batch)
 	}
@@ -121,7 +121,7 @@ func deviceStepBytes(c *Config, entities int) int64 {
 
 // computeOn makes steps compute on a device.
 func (s *stepper) computeOn(be backend.Backend) {
-	s.be, s.side.sorts = be, isFew(s.cfg, s.dec)
+	s.be, s.side.sorts = be, isFew(s.cfg, s.dec, s.pairs)
 	s.how = s.side
 }
 

@@ -1,15 +1,14 @@
 package link
 
 import (
-	"gdb/compute/decoder"
 	"gdb/compute/kernel"
 	"gdb/train/link/triples"
 	"gdb/train/setting"
 )
 
-// isPairs reports whether steps go edge by edge and kernel.EdgePairs has kernels for them.
-func isPairs(c *setting.Link, dec decoder.Decoder) bool {
-	return isFew(c, dec) && c.Decoder == "distmult" && c.Negatives == 1 && c.Dropout == 0 &&
+// isPairs reports whether kernel.EdgePairs has kernels for steps that go edge by edge.
+func isPairs(c *setting.Link) bool {
+	return c.Decoder == "distmult" && c.Negatives == 1 && c.Dropout == 0 &&
 		kernel.FusesLinks()
 }
 

@@ -46,7 +46,7 @@ func newPipeline(s *stepper, staleness, threads int) *pipeline {
 	p := &pipeline{opt: &s.opt}
 	pool := kernel.NewPool(max(1, threads/(staleness+1)))
 	for range staleness + 1 {
-		own := newStepper(s.cfg, s.dec, pool, s.relations, s.count, s.known)
+		own := newStepper(s.cfg, s.dec, pool, s.relations, s.joins, s.known)
 		own.batch, own.held = s.batch, &held{}
 		p.slots = append(p.slots, &pipelineSlot{stepper: own, done: make(chan error, 1)})
 	}

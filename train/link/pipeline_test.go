@@ -38,7 +38,7 @@ func mustTrainer(t testing.TB, c Config) *trainer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.stepper = newStepper(&tr.cfg, dec, tr.pool, tr.model.relations, relations, nil)
+	tr.stepper = newStepper(&tr.cfg, dec, tr.pool, tr.model.relations, joins{count: relations}, nil)
 	tr.stepper.opt.rate = float32(c.LR)
 	tr.stepper.use(&triples.Part{Spans: []triples.Span{{Count: entities}}}, tr.model.entities)
 	return tr
@@ -86,7 +86,7 @@ func plainSteps(t *testing.T, tr *trainer, batches [][]triples.Triple,
 			update()
 		}
 		s := newStepper(&tr.cfg, tr.stepper.dec, tr.pool, tr.model.relations,
-			uint32(tr.data.relations), nil)
+			joins{count: uint32(tr.data.relations)}, nil)
 		s.held = &held{}
 		s.learned, s.table, s.neg = tr.stepper.learned, tr.stepper.table, tr.stepper.neg
 		at, err := s.gather(edges, uint64(i))

@@ -224,11 +224,11 @@ func (t *trainer) open(ctx context.Context) (err error) {
 		return err
 	}
 	t.CloseLater(t.best)
-	if err := t.budget.Reserve("a step", stepBytes(&t.cfg, rows)); err != nil {
+	j := newJoins(t.store.Meta())
+	if err := t.budget.Reserve("a step", stepBytes(&t.cfg, rows, j.pairs)); err != nil {
 		return fmt.Errorf("train: %w; a smaller --batch, or fewer --negatives, take less", err)
 	}
-	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations,
-		uint32(t.data.relations), t.data.trainIndex)
+	t.stepper = newStepper(&t.cfg, t.model.dec, t.pool, t.model.relations, j, t.data.trainIndex)
 	if err := t.openDevice(); err != nil {
 		return err
 	}
@@ -273,42 +273,49 @@ func (t *trainer) openEncoder(ctx context.Context) (err error) {
 func better(mrr, than float64) bool { return mrr > than }
 
 // stepBytes returns about what steps and evaluations take. With staleness several steps are under
-// way, each with copies of the rows that it reads.
-func stepBytes(c *Config, entities int) int64 {
-	step := stepOnce(c, entities)
+// way, each with copies of the rows that it reads. pairs is how many pairs of types edges join.
+func stepBytes(c *Config, entities, pairs int) int64 {
+	step := stepOnce(c, entities, pairs)
 	if c.Staleness > 0 {
-		step += int64(c.Staleness+1) * (step + 4*int64(c.Dim)*stepRows(c))
+		step += int64(c.Staleness+1) * (step + 4*int64(c.Dim)*stepRows(c, pairs))
 	}
 	return step + rank.Bytes(c.Dim)
 }
 
 // stepRows returns how many rows of entities a step with drawn negatives reads.
-func stepRows(c *Config) int64 {
-	switch c.NegativeSampling {
-	case setting.NegativesBatch:
+func stepRows(c *Config, pairs int) int64 {
+	if c.NegativeSampling == setting.NegativesBatch {
 		return 4 * int64(c.Batch)
-	case setting.NegativesChunked:
-		return 2 * (int64(c.Batch) + chunksOfBatch*int64(c.Negatives))
-	case setting.NegativesEdge:
-		return 2 * int64(c.Batch) * (1 + int64(c.Negatives))
 	}
-	return 2 * int64(c.Batch+c.Negatives)
+	return 2 * (int64(c.Batch) + stepShares(c, pairs)*int64(c.Negatives))
+}
+
+// stepShares returns how many shares a step has at most, with drawn negatives: one more for each
+// further pair of types.
+func stepShares(c *Config, pairs int) int64 {
+	shares := pairs
+	switch c.NegativeSampling {
+	case setting.NegativesChunked:
+		shares += chunksOfBatch - 1
+	case setting.NegativesEdge:
+		shares = c.Batch
+	}
+	return int64(min(shares, c.Batch))
 }
 
 // stepOnce returns about what one step takes.
-func stepOnce(c *Config, entities int) int64 {
+func stepOnce(c *Config, entities, pairs int) int64 {
 	batch, dim, candidates := int64(c.Batch), int64(c.Dim), int64(c.Negatives)
 	rows := 8*batch + 4*candidates
+	shares := stepShares(c, pairs)
 	switch {
 	case c.Negatives == setting.NegativesAll:
 		candidates = int64(entities)
 		rows = 4*batch + 2*candidates
 	case c.NegativeSampling == setting.NegativesBatch:
 		candidates = batch
-	case c.NegativeSampling == setting.NegativesChunked:
-		rows += 3 * chunksOfBatch * candidates
-	case c.NegativeSampling == setting.NegativesEdge:
-		rows += 3 * batch * candidates
+	case shares > 1:
+		rows += 3 * shares * candidates
 	}
 	return 4 * (2*batch*candidates + 2*rows*dim)
 }

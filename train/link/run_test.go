@@ -372,7 +372,8 @@ func TestDraws(t *testing.T) {
 	c.NegativeSampling = setting.NegativesUniform
 	spans := &triples.Part{Spans: []triples.Span{{Row: 1, Count: 2}, {Row: 6, Count: 1}}}
 	var uniform [9]float64
-	for _, e := range newNegatives(&c, spans, 9).draw(nil, 6, nil) {
+	for _, e := range newNegatives(&c, &joins{}, spans, 9).draw(nil, 6, nil,
+		triples.Query{}) {
 		uniform[e]++
 	}
 	for i, n := range uniform {
@@ -385,7 +386,8 @@ func TestDraws(t *testing.T) {
 		}
 	}
 	c.NegativeSampling = setting.NegativesDegree
-	for _, e := range newNegatives(&c, part, 4).draw(nil, 5, nil) {
+	for _, e := range newNegatives(&c, &joins{}, part, 4).draw(nil, 5, nil,
+		triples.Query{}) {
 		counts[e]++
 	}
 	for i, want := range []float64{30000, 20000, 10000, 0} {
@@ -408,8 +410,8 @@ func TestLossFalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.init(1, nil)
-		st := newStepper(&c, m.dec, kernel.NewPool(1), m.relations, uint32(d.relations),
-			triples.NewIndex(d.train))
+		st := newStepper(&c, m.dec, kernel.NewPool(1), m.relations,
+			joins{count: uint32(d.relations)}, triples.NewIndex(d.train))
 		p, err := newInMemory(d.train, m.entities, nil).Load(context.Background(), 0, 0)
 		if err != nil {
 			t.Fatal(err)

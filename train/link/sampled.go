@@ -104,13 +104,14 @@ func (s *stepper) edgesInMean(n int) float32 {
 	return float32(n)
 }
 
-// drawAll draws the negatives of all chunks of a batch, first for tails and then for heads.
+// drawAll draws the negatives of all shares of a batch, first for tails and then for heads.
 func (s *stepper) drawAll(d *drawn, edges []triples.Triple, key uint64) {
+	d.shares = s.divide(d.shares, edges, s.neg.chunk(len(edges)))
 	if s.cfg.NegativeSampling == setting.NegativesEdge {
-		s.drawEach(d, 2*len(edges), key)
+		s.drawEach(d, edges, key)
 		return
 	}
-	n, chunk, draw := len(edges), s.neg.chunk(len(edges)), 0
+	draw := 0
 	for side := range 2 {
 		d.list = d.list[:0]
 		for _, e := range edges {
@@ -120,22 +121,27 @@ func (s *stepper) drawAll(d *drawn, edges []triples.Triple, key uint64) {
 				d.list = append(d.list, e.Head)
 			}
 		}
-		for lo := 0; lo < n; lo += chunk {
+		for i, lo := range d.shares[:len(d.shares)-1] {
 			if draw == len(d.draws) {
 				d.draws = append(d.draws, nil)
 			}
 			d.draws[draw] = s.neg.draw(d.draws[draw], rng.Sub(key, uint64(2*lo+side)),
-				d.list[lo:min(lo+chunk, n)])
+				d.list[lo:d.shares[i+1]], asked(edges[lo], side))
 			draw++
 		}
 	}
 	d.draws = d.draws[:draw]
 }
 
-// drawEach draws negatives for each of a number of queries.
-func (s *stepper) drawEach(d *drawn, queries int, key uint64) {
-	d.all = s.neg.drawSome(d.all[:0], key, queries*s.cfg.Negatives)
-	d.draws = d.draws[:0]
+// drawEach draws negatives for each query of a batch.
+func (s *stepper) drawEach(d *drawn, edges []triples.Triple, key uint64) {
+	d.all, d.draws = d.all[:0], d.draws[:0]
+	draw := rng.NewStream(key)
+	for side := range 2 {
+		for _, e := range edges {
+			d.all = s.neg.drawSome(d.all, &draw, s.cfg.Negatives, asked(e, side))
+		}
+	}
 	for lo := 0; lo < len(d.all); lo += s.cfg.Negatives {
 		d.draws = append(d.draws, d.all[lo:lo+s.cfg.Negatives])
 	}

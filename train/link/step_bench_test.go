@@ -36,8 +36,8 @@ func BenchmarkFewSteps(b *testing.B) {
 			c.FewCheckpoints = true
 			t := newTrainer(nil, nil, c)
 			t.model = m
-			t.stepper = newStepper(&c, m.dec, kernel.NewPool(0), m.relations, relations,
-				triples.NewIndex(nil))
+			t.stepper = newStepper(&c, m.dec, kernel.NewPool(0), m.relations,
+				joins{count: relations}, triples.NewIndex(nil))
 			p, err := newInMemory(edges, m.entities, nil).Load(context.Background(), 0, 0)
 			if err != nil {
 				b.Fatal(err)

@@ -31,12 +31,12 @@ type stepper struct {
 	be        backend.Backend // of bySide
 	opt       optimizer
 	relations *Table // twice as many rows with reciprocal relations
-	count     uint32 // relations without the reciprocal ones
-	known     *triples.Index
-	side      *bySide
-	how       comparison // of drawn negatives
-	unread    []int      // edges of the steps whose losses wait to be read from a device
-	changed   bool       // the device has newer rows than the host
+	joins
+	known   *triples.Index
+	side    *bySide
+	how     comparison // of drawn negatives
+	unread  []int      // edges of the steps whose losses wait to be read from a device
+	changed bool       // the device has newer rows than the host
 
 	learned *Table // of the entities' vectors, of which the part has some
 	table   *Table // of the scored entities: learned or, with an encoder, the step's
@@ -74,7 +74,8 @@ type drawn struct {
 	taken      []triples.Triple // the edges in the order drawn, before sorting
 	edges      []triples.Triple
 	list, rels []uint32   // see place
-	draws      [][]uint32 // negatives of each chunk, or of each query
+	shares     []int      // see joins
+	draws      [][]uint32 // negatives of each share, or of each query
 	all        []uint32   // memory of draws if each query has its own
 	rel        triples.Groups
 	rows       triples.Groups // list, grouped by entity
@@ -114,7 +115,7 @@ type comparison interface {
 func (s *stepper) use(p *triples.Part, t *Table) {
 	s.learned, s.table = t, t
 	if s.cfg.Negatives != setting.NegativesAll {
-		s.neg = newNegatives(s.cfg, p, t.Rows)
+		s.neg = newNegatives(s.cfg, &s.joins, p, t.Rows)
 	}
 }
 

@@ -14,17 +14,17 @@ import (
 
 // newStepper returns a stepper that trains the relations' table. use says on which part.
 func newStepper(c *setting.Link, dec decoder.Decoder, pool *kernel.Pool, relations *Table,
-	count uint32, known *triples.Index) *stepper {
+	j joins, known *triples.Index) *stepper {
 	s := &stepper{cfg: c, batch: c.Batch, dec: dec, pool: pool, relations: relations,
-		count: count, known: known, drawn: &drawn{}, ahead: &drawn{},
+		joins: j, known: known, drawn: &drawn{}, ahead: &drawn{},
 		loss: decoder.Loss{Name: c.Loss, Margin: float32(c.Margin),
 			Temperature: float32(c.Temperature)},
 		opt: optimizer{kind: c.Optimizer, pool: pool}}
 	s.be = backend.OnPool(pool)
 	s.side = &bySide{stepper: s}
 	s.how = s.side
-	if isFew(c, dec) {
-		s.how = newByEdge(s, isPairs(c, dec))
+	if isFew(c, dec, j.pairs) {
+		s.how = newByEdge(s, isPairs(c))
 	}
 	return s
 }
@@ -48,14 +48,17 @@ func NewSteps(c *Config, m *kv.Meta, entities *Table) (*Steps, error) {
 		return nil, errors.New("train: steps on their own take uniform, chunked or batch " +
 			"negatives, none of them filtered, and no encoder")
 	}
-	relations := max(1, len(m.EdgeTypes))
-	mod, err := newModel(c, 0, relations, nil)
+	j := newJoins(m)
+	if j.answers != nil {
+		return nil, errors.New("train: steps on their own take nodes without types")
+	}
+	mod, err := newModel(c, 0, int(j.count), nil)
 	if err != nil {
 		return nil, err
 	}
 	pool := kernel.NewPool(c.Threads)
 	mod.init(c.Seed, pool)
-	s := &Steps{mod, newStepper(c, mod.dec, pool, mod.relations, uint32(relations), nil)}
+	s := &Steps{mod, newStepper(c, mod.dec, pool, mod.relations, j, nil)}
 	s.stepper.opt.rate = float32(c.LR)
 	s.stepper.use(&triples.Part{Spans: []triples.Span{{Count: uint32(entities.Rows)}}}, entities)
 	return s, nil

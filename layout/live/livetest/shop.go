@@ -25,8 +25,19 @@ const (
 // which is split too.
 func Shop(t testing.TB, fs vfs.FS, dir string) *layout.Store {
 	t.Helper()
+	return shop(t, fs, dir, false)
+}
+
+// ShopBothWays does what Shop does, and items have edges to the users who buy them.
+func ShopBothWays(t testing.TB, fs vfs.FS, dir string) *layout.Store {
+	t.Helper()
+	return shop(t, fs, dir, true)
+}
+
+func shop(t testing.TB, fs vfs.FS, dir string, reverse bool) *layout.Store {
+	t.Helper()
 	opt := options(t, fs, part{users: [2]int{0, Users}, items: [2]int{0, Items}, edges: 200})
-	opt.Out, opt.EdgeSplit, opt.Seed = dir, "random=60/20/20", 1
+	opt.Out, opt.EdgeSplit, opt.Seed, opt.Reverse = dir, "random=60/20/20", 1, reverse
 	opt.FeatureCols, opt.LabelCol, opt.SplitCol = "user.age", "user.plan", "user.part"
 	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
 		t.Fatal(err)

@@ -184,6 +184,24 @@ func (f *fixture) edgesOf(t *testing.T, p *triples.Part) (edges []triples.Triple
 	return edges
 }
 
+// checkRows asks a part for the row of each node.
+func (f *fixture) checkRows(t *testing.T, p *triples.Part) {
+	t.Helper()
+	parts, err := f.plan.Map(f.store.Meta())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node := range uint32(f.store.Meta().Nodes) {
+		part, at := parts.Place(kv.NodeID(node))
+		i := slices.Index(p.Set, part)
+		row, ok := p.RowOf(node)
+		if ok != (i >= 0) || ok && row != p.Spans[i].Row+uint32(at) {
+			t.Fatalf("node %d, row %d of partition %d, is said to be row %d: %v", node, at, part,
+				row, ok)
+		}
+	}
+}
+
 func sorted(edges []triples.Triple) []triples.Triple {
 	edges = slices.Clone(edges)
 	slices.SortFunc(edges, func(a, b triples.Triple) int {
@@ -254,6 +272,7 @@ func TestEpochs(t *testing.T) {
 							f.plan.EdgesOnce)
 					}
 					seen = append(seen, f.edgesOf(t, p)...)
+					f.checkRows(t, p)
 					m.train(t, f, s, p, r)
 					if n := f.diskBytes(t); n > most {
 						t.Fatalf("the files take %d bytes, said were %d", n, most)

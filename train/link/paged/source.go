@@ -15,6 +15,7 @@ import (
 
 	"gdb/blockdev"
 	"gdb/internal/mem"
+	"gdb/kv"
 	"gdb/layout"
 	"gdb/layout/partition"
 	"gdb/train/link/entities"
@@ -207,7 +208,14 @@ func (s *Source) Load(ctx context.Context, epoch uint64, part int) (*triples.Par
 	}
 	s.now.move(s.buf.first)
 	out := &triples.Part{Edges: s.now.list, Set: s.epoch.Partitions(p.set)}
-	m := s.dir.Spec().Map
+	m, resident := s.dir.Spec().Map, s.epoch.Set(p.set)
+	out.RowOf = func(node uint32) (uint32, bool) {
+		part, row := m.Place(kv.NodeID(node))
+		if !resident.Contains(uint32(part)) {
+			return 0, false
+		}
+		return s.buf.first(part) + uint32(row), true
+	}
 	for _, part := range out.Set {
 		out.Spans = append(out.Spans, triples.Span{Row: s.buf.first(part),
 			Count: uint32(m.Size(part))})

@@ -178,6 +178,8 @@ type Part struct {
 	Spans []Span
 	// Set lists the partitions of the spans, in the same order; nil if all rows are in memory.
 	Set []int
+	// RowOf returns the row of a node, and false if it is not in memory; nil if row i has node i.
+	RowOf func(node uint32) (row uint32, ok bool)
 }
 
 // Span is a range of rows.
