@@ -76,7 +76,8 @@ type Batch struct {
 	Multi []float32
 	// Targets has one number per seed, NaN for no number; nil unless labels are numbers.
 	Targets []float32
-	// Prepared is what PipelineConfig.Prepare made of the batch; nil where there is none.
+	// Prepared is what Prepare of a PipelineConfig, or of superbatches, made of the batch; nil for
+	// nothing.
 	Prepared Prepared
 
 	release func(*Batch)

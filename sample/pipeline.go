@@ -48,6 +48,9 @@ type PipelineConfig struct {
 	// Batch.Prepared, which the batch keeps. It is called by the goroutine that drew the batch, and
 	// again for a batch that was given up. nil makes nothing.
 	Prepare func(b *Batch) error
+	// Finish does what is left to prepare of a batch that has its features and labels. The gatherer
+	// calls it. nil does nothing.
+	Finish func(b *Batch) error
 	// Workers is the number of goroutines that sample. Default 1.
 	Workers int
 	// Ready is how many gathered batches may wait. With 0 a slow batch stalls the step; more than 2
@@ -300,13 +303,15 @@ func (p *Pipeline) fill(b *Batch) error {
 			return err
 		}
 	}
-	if p.cfg.Labels == nil {
-		return p.count(b)
+	if p.cfg.Labels != nil {
+		if err := p.cfg.Labels.Fill(p.stages.Context(), b); err != nil {
+			return err
+		}
 	}
-	if err := p.cfg.Labels.Fill(p.stages.Context(), b); err != nil {
+	if err := p.count(b); err != nil || p.cfg.Finish == nil {
 		return err
 	}
-	return p.count(b)
+	return p.cfg.Finish(b)
 }
 
 // gatherPieces gathers the pieces of the rows of a batch's nodes, and makes them rows.

@@ -67,8 +67,8 @@ func (s *stepper) timeRounds(d *sample.Dense) (seconds float64, err error) {
 		s.task.Blank(&all[i])
 		defer all[i].Free()
 	}
-	zeros := func(*sample.Batch) (func(rows int) backend.Tensor, error) {
-		return func(rows int) backend.Tensor {
+	zeros := func(*sample.Batch) (backend.Assemble, error) {
+		return func(rows int, _ backend.Tensor) backend.Tensor {
 			x := s.be.Scratch(rows, s.features)
 			backend.Zero(s.be, x)
 			return x

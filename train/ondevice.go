@@ -24,9 +24,9 @@ type deviceRows struct {
 	steps  int // of this process, at most rowsAfter
 }
 
-// rowsOf returns a function that puts the rows of a batch together on a device: see
-// program.Input.Features. It returns nil where the batch has them.
-type rowsOf func(b *sample.Batch) (put func(rows int) backend.Tensor, err error)
+// rowsOf returns what puts the rows of a batch together on a device. It returns nil where the batch
+// has them.
+type rowsOf func(b *sample.Batch) (backend.Assemble, error)
 
 // of returns where batches have their rows; nil for nil.
 func (r *deviceRows) of() rowsOf {

@@ -2,7 +2,9 @@ package train
 
 import (
 	"gdb/compute/program"
+	"gdb/internal/mem"
 	"gdb/sample"
+	"gdb/train/devicecache"
 	"gdb/train/model"
 )
 
@@ -26,16 +28,44 @@ func (s *session) group() {
 	}
 }
 
-// prepare prepares a batch for the device, if the model has one. It may be called from any
-// goroutine.
+// prepare prepares a batch to train on, for the device, if the model has one. It may be called from
+// any goroutine.
 func (s *stepper) prepare(b *sample.Batch) error {
 	if s.be.Device() == nil {
 		return nil
 	}
+	return s.model.Prepare(preparedIn(b, s.budget), &b.Dense.Lists, true, s.placesPerRow())
+}
+
+// placesPerRow returns how many numbers a batch has for each row of features, which say where a
+// device has it.
+func (s *shape) placesPerRow() int {
+	switch {
+	case s.features == 0 || s.learned != nil: // the host puts rows together
+		return 0
+	case s.cfg.MacroBatch > 1:
+		return devicecache.SharedPlaces
+	}
+	return 1
+}
+
+// preparedIn returns the memory of a batch for what is prepared of it.
+func preparedIn(b *sample.Batch, budget *mem.Budget) *program.Prepared {
 	p, made := b.Prepared.(*program.Prepared)
 	if !made {
-		p = program.NewPrepared(s.budget)
+		p = program.NewPrepared(budget)
 		b.Prepared = p
 	}
-	return s.model.Prepare(p, &b.Dense.Lists)
+	return p
+}
+
+// preparing returns what prepares batches to predict their seeds on a device, from any goroutine;
+// nil where the host predicts.
+func (n *network) preparing(budget *mem.Budget) func(b *sample.Batch) error {
+	if n.be.Device() == nil {
+		return nil
+	}
+	return func(b *sample.Batch) error {
+		return n.model.Prepare(preparedIn(b, budget), &b.Dense.Lists, false, 0)
+	}
 }

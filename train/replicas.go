@@ -215,15 +215,19 @@ func (r *replicas) preparing() func(b *sample.Batch) error {
 	}
 }
 
-// gatherMissed makes batches gather only the rows that their device does not have. Superbatches
-// gather all rows.
-func (r *replicas) gatherMissed(c *loader.Config) {
-	if first := r.all[0].rows; first == nil || !first.from.Share {
+// prepareRows makes batches gather only the rows that their device does not have. Superbatches
+// gather all rows, and drop the others then.
+func (r *replicas) prepareRows(c *loader.Config) {
+	first := r.all[0].rows
+	if first == nil {
 		return
 	}
-	c.Features = func(b *sample.Batch) rowcache.Features {
-		return r.all[b.Index%uint64(len(r.all))].rows.shared
+	rows := func(b *sample.Batch) *deviceRows { return r.all[b.Index%uint64(len(r.all))].rows }
+	if first.from.Share {
+		c.Features = func(b *sample.Batch) rowcache.Features { return rows(b).shared.For(b) }
+		return
 	}
+	c.Finish = func(b *sample.Batch) error { return rows(b).cache.Place(b) }
 }
 
 // fill copies rows to the devices: see deviceRows.

@@ -48,6 +48,9 @@ func openSession(ctx context.Context, p *planned, pos *position) (*session, erro
 		return nil, err
 	}
 	for i, r := range s.replicas.all {
+		if p.beside != nil { // the batches that it shares have all rows
+			break
+		}
 		if r.rows, err = openDeviceRows(ctx, p.loop, p.in, r.stepper, p.plan); err != nil {
 			return nil, s.replicas.named(i, err)
 		}

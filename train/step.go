@@ -97,8 +97,10 @@ func (s *shape) Size(d *sample.Dense, inner, scale int64, inPlace bool) (size pr
 	c, have := s.cfg, int64(d.Inner())
 	cost := s.spec().StepCost(&d.Lists, inPlace,
 		model.Growth{Num: inner, Den: have, Parts: scale}, c.Threads, c.LongestList())
+	nodes := int64(len(d.NodeIDs)) * inner / max(1, have) * scale
+	cost.Block += int64(s.placesPerRow()) * nodes
 	if !inPlace {
-		rows := int64(s.dims[0]) * int64(len(d.NodeIDs)) * inner / max(1, have) * scale
+		rows := int64(s.dims[0]) * nodes
 		if c.MacroBatch > 1 { // new rows are assembled first
 			rows *= 2
 		}

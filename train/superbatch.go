@@ -29,7 +29,7 @@ func (s *session) epoch(ctx context.Context) (*loader.Epoch, error) {
 func (s *session) batches() loader.Config {
 	c := s.in.batches(&s.cfg, s.plan)
 	c.Seeds, c.Macro, c.Parts = s.nodes.train, s.cfg.Together(), s.cfg.Parts()
-	s.replicas.gatherMissed(&c)
+	s.replicas.prepareRows(&c)
 	c.Prepare = s.replicas.preparing()
 	if s.draws != nil {
 		c.Draws = s.draws.Drawer
@@ -103,6 +103,7 @@ func (v *validation) Close() (err error) {
 // keeps them for the next one, if that has the same nodes: nil for none.
 func (s *session) evaluationBatches(set *roaring.Bitmap) (loader.Config, *loader.Loader, error) {
 	c := s.in.batches(&s.cfg, s.plan)
+	c.Prepare = s.steps.preparing(s.in.Budget)
 	if !s.evaluatesAhead() {
 		return c, nil, nil
 	}

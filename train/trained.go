@@ -392,9 +392,11 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 
 // evaluator returns what predicts with the run, for one of its jobs.
 func (t *trained) evaluator(job string) *evaluator {
+	c := t.in.batches(&t.cfg,
+		&plan.Plan{Ready: plan.ReadyLeast, Samplers: plan.Samplers(t.cfg.Threads)})
+	c.Prepare = t.network.preparing(t.in.Budget)
 	return &evaluator{network: &t.network, in: t.in, cfg: &t.cfg,
-		scratch: newScratch(t.in, t.dir, job), batches: t.in.batches(&t.cfg,
-			&plan.Plan{Ready: plan.ReadyLeast, Samplers: plan.Samplers(t.cfg.Threads)})}
+		scratch: newScratch(t.in, t.dir, job), batches: c}
 }
 
 // nodes loads train, val or test of the run's column, or a set by its whole name.

@@ -34,6 +34,11 @@ func PickRows(be Backend, out, kept, sent, from Tensor) {
 	be.Run(pickRowsOp, &Operands{Out: out, In: [4]Tensor{kept, sent, from}})
 }
 
+// Assemble puts the rows of a batch together in the step that was begun: a tensor of a number of
+// rows, which begins with rows of zeros where that is more than the batch has. places are the
+// numbers that were prepared with the batch and say where its rows are.
+type Assemble func(rows int, places Tensor) Tensor
+
 // Words makes numbers available for the step, as bits.
 func Words(be Backend, x []uint32) Tensor {
 	return be.Host(mem.View[float32](mem.BytesOf(x)), len(x), 1)
@@ -65,11 +70,11 @@ type Device interface {
 	// the operations, and must stay as they are until the second Begin from then, or Trim. So many
 	// rows of zeros stand before them, and any values behind.
 	SendLocked(x []float32, zeros, rows, cols int) Tensor
-	// ReadLocked picks rows for this step, beside its operations: rows of kept, and rows that the
-	// device reads over the bus from locked memory. from numbers the rows of kept, then those of
-	// held, then the values of read at which rows begin. held and read must stay unchanged as long
-	// as with SendLocked.
-	ReadLocked(kept Tensor, held, read []float32, from []uint32, cols int) Tensor
+	// ReadLocked picks rows for this step, beside its operations: rows of kept, and over rows that
+	// the device reads over the bus from locked memory. from has a number for each row, as bits: it
+	// numbers the rows of kept, then those of held, then the values of read at which rows begin.
+	// held and read must stay unchanged as long as with SendLocked.
+	ReadLocked(kept Tensor, held, read []float32, from Tensor, cols, over int) Tensor
 	// Neighbors copies the lists of a graph, of one direction or two, to the device. Two are taken
 	// as one, the first direction's entries first.
 	Neighbors(all []Neighbors) (NeighborLists, error)

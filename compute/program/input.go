@@ -15,9 +15,10 @@ type Input struct {
 	// place. It is overwritten, unless the program keeps features.
 	X []float32
 	// Features returns the features of all nodes, instead of X, where the backend puts them
-	// together: a tensor of the given number of rows, which begins with rows of zeros where that is
-	// more than the nodes are. It is overwritten too.
-	Features func(rows int) backend.Tensor
+	// together. They are overwritten too. Places is how many numbers for each row a block has room
+	// for, which say where rows are: see Prepared.Places.
+	Features backend.Assemble
+	Places   int
 	// Table and Rows are Batch.Table and TableRows of package sample, for a program that reads rows
 	// in place.
 	Table backend.Tensor

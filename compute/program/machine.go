@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"gdb/compute/backend"
-	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/rng"
 )
@@ -52,7 +51,7 @@ func (m *Machine) Prepare(p *Program, in *Input) (*Prepared, error) {
 func (m *Machine) Forward(batch *Prepared, in Input) (backend.Tensor, error) {
 	p := batch.program
 	m.p, m.in, m.batch = p, in, batch
-	m.giveBatch()
+	places := m.giveBatch()
 	rows := p.featureRows()
 	if in.Features == nil {
 		own := p.FeatureFloats(batch.own.Of(rows))
@@ -63,7 +62,7 @@ func (m *Machine) Forward(batch *Prepared, in Input) (backend.Tensor, error) {
 		return backend.Tensor{}, err
 	}
 	if in.Features != nil { // an operation too, and none is given to a device before Err
-		m.regions[regionFeatures] = in.Features(batch.sizes.Of(rows)).Flat()
+		m.regions[regionFeatures] = in.Features(batch.FeatureRows(), places).Flat()
 	}
 	for i := range p.forward {
 		m.do(i)
@@ -74,15 +73,13 @@ func (m *Machine) Forward(batch *Prepared, in Input) (backend.Tensor, error) {
 	return m.tensor(p.logits), m.be.Err()
 }
 
-// giveBatch makes what was prepared available on the backend.
-func (m *Machine) giveBatch() {
+// giveBatch makes what was prepared available on the backend, and returns where its features are.
+func (m *Machine) giveBatch() (places backend.Tensor) {
 	b := m.batch
 	var sent backend.Tensor
 	inBlock := b.on != nil
 	if inBlock {
-		bug.Check(b.block != nil, "a batch is computed that is not prepared")
-		sent = b.on.Send(b.block)
-		b.block = nil
+		sent, places = b.send()
 	}
 	m.segments = m.segments[:0]
 	for i := range m.p.lists {
@@ -104,6 +101,7 @@ func (m *Machine) giveBatch() {
 			m.properties[k] = m.be.Host(x.of, rows, m.p.width(Property(k)))
 		}
 	}
+	return places
 }
 
 // featureRows returns which rows of features a batch comes with.

@@ -2,6 +2,7 @@ package program
 
 import (
 	"gdb/compute/backend"
+	"gdb/internal/bug"
 	"gdb/internal/dense"
 	"gdb/internal/mem"
 )
@@ -23,8 +24,13 @@ type Prepared struct {
 	ends       endLists         // of a batch of edges
 	on         backend.Preparer // of the block; nil where the host computes
 	block      *backend.Block   // nil once it was sent
+	places     placesRoom
 	held       mem.Account
 }
+
+// placesRoom is room in a block, behind all else, for numbers that say where rows of features are:
+// words from first on, of which used are sent.
+type placesRoom struct{ first, words, used int }
 
 // preparedLists are lists of a batch, in memory of their own or in words of the block from first
 // on.
@@ -47,8 +53,8 @@ func NewPrepared(budget *mem.Budget) *Prepared {
 	return &Prepared{held: mem.NewAccount(budget, "lists of layers")}
 }
 
-// Prepare prepares a batch for a program: its Dense, Sizes, Rows, Degrees and Padded are read. on
-// is the device that computes, or nil. The error is of memory: nothing is prepared then.
+// Prepare prepares a batch for a program: its Dense, Sizes, Rows, Degrees, Places and Padded are
+// read. on is the device that computes, or nil. The error is of memory: nothing is prepared then.
 func (p *Prepared) Prepare(prog *Program, in *Input, on backend.Preparer) error {
 	p.Drop()
 	p.program, p.on = prog, on
@@ -146,6 +152,31 @@ func (e *endLists) set(d *dense.Lists) {
 
 func (e *endLists) words() int { return cap(e.off) + cap(e.of[0]) + cap(e.of[1]) }
 
+// FeatureRows returns how many rows of features the batch has, with padding.
+func (p *Prepared) FeatureRows() int { return p.sizes.Of(p.program.featureRows()) }
+
+// Places returns memory for a number of words that say where rows of features are: the caller
+// writes them, and the step sends them with all else and gives them to Input.Features. It takes the
+// place of what an earlier call returned. It returns nil where no block has as much room.
+func (p *Prepared) Places(words int) []uint32 {
+	if p.block == nil || words > p.places.words {
+		return nil
+	}
+	p.places.used = words
+	return p.block.Words[p.places.first:][:words:words]
+}
+
+// send sends the block, without room in it that nobody uses, and returns it on the device, and the
+// places there.
+func (p *Prepared) send() (all, places backend.Tensor) {
+	bug.Check(p.block != nil, "a batch is computed that is not prepared")
+	used := p.places
+	p.block.Words = p.block.Words[:used.first+used.used]
+	all = p.on.Send(p.block)
+	p.block = nil
+	return all, all.View(used.first, used.used, 1)
+}
+
 // Drop gives up what was prepared and not computed.
 func (p *Prepared) Drop() {
 	if p.block != nil {
@@ -211,6 +242,8 @@ func (p *Prepared) inBlock(in *Input) (err error) {
 			x.first = take(p.propertyRows(Property(k)))
 		}
 	}
+	p.places = placesRoom{words: in.Places * p.FeatureRows()}
+	p.places.first = take(p.places.words)
 	if err := p.held.AtLeast(4 * int64(p.computed.words())); err != nil {
 		return err
 	}

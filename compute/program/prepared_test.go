@@ -13,6 +13,13 @@ import (
 type plainPreparer struct {
 	backend.Preparer
 	taken, finished int
+	sent            []uint32
+}
+
+func (p *plainPreparer) Send(b *backend.Block) backend.Tensor {
+	p.taken--
+	p.sent = b.Words
+	return backend.Tensor{Rows: 1, Cols: len(b.Words)}
 }
 
 func (p *plainPreparer) ListWords(s backend.ListSizes) int {
@@ -166,5 +173,45 @@ func TestStepAllocations(t *testing.T) {
 
 	if most := float64(5 * b.program.Len()); n > most {
 		t.Errorf("%g allocations of a step of %d operations", n, b.program.Len())
+	}
+}
+
+// TestPlaces: a step sends the room for places that was asked for last, behind all else, and none
+// where nobody asked.
+func TestPlaces(t *testing.T) {
+	b := newBench(t, sageLayers, Options{})
+	device, p := &plainPreparer{}, NewPrepared(nil)
+	for _, places := range []int{0, 2} {
+		b.input.Places = places
+		for _, asked := range []int{0, 1, 3} {
+			if err := p.Prepare(b.program, &b.input, device); err != nil {
+				t.Fatal(err)
+			}
+			room := places * p.FeatureRows()
+			if p.Places(room+1) != nil {
+				t.Errorf("there is room for more than %d words", room)
+			}
+			if asked > room {
+				continue
+			}
+			if asked > 0 {
+				p.Places(2)
+				for i := range p.Places(asked) {
+					p.Places(asked)[i] = uint32(7 + i)
+				}
+			}
+			all, got := p.send()
+			last := device.sent[len(device.sent)-asked:]
+			if got.Len() != asked || all.Len() != len(device.sent) ||
+				got.Offset != len(device.sent)-asked ||
+				len(device.sent)-asked != p.places.first {
+				t.Errorf("places are %+v of %+v, %d words", got, all, len(device.sent))
+			}
+			for i, v := range last {
+				if v != uint32(7+i) {
+					t.Errorf("places are %d", last)
+				}
+			}
+		}
 	}
 }

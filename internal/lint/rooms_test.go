@@ -24,7 +24,7 @@ var largeRooms = map[string]int{
 	"layout/live":          4900, // a commit, of nodes and edges, typed or not, resumed: one lock, one transaction
 	"layout/topology":      5700, // lists of any nodes and levels: a contract, ways to hold and merge them
 	"sample/superbatch":    5900, // one life of a superbatch: sampled, planned, read and assembled
-	"train":                6800, // the loop of a run, what it reports, what it predicts, and why
+	"train":                6830, // the loop of a run, what it reports, what it predicts, and why
 	"compute/kernel":       4860, // the CPU's kernels, one table, of two kinds of processor
 	"compute/kernel/gen":   4550, // their assembly, generated, a file a family
 	"train/link":           4400, // the loop of link prediction

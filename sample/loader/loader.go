@@ -46,8 +46,8 @@ type Config struct {
 	Later bool
 	// Places has batches keep where their edges stand in the lists: see sample.Extras.
 	Places bool
-	// Prepare is a field of sample.PipelineConfig. Superbatches are not prepared.
-	Prepare func(b *sample.Batch) error
+	// Prepare and Finish are fields of sample.PipelineConfig.
+	Prepare, Finish func(b *sample.Batch) error
 	// Superbatch, if it is not nil, makes batches as superbatches. Fields that the source or the
 	// settings above determine are filled in.
 	Superbatch *superbatch.Config
@@ -196,9 +196,9 @@ func (s *Source) Pipeline(ctx context.Context, c *Config, order *sample.Order, f
 			return s.drawer(&same, workers, per, first, per)
 		},
 		Order: order, StartBatch: first, Features: features, FeaturesOf: of,
-		Split: s.Split, Cut: s.Cut, Labels: s.Labels, Prepare: c.Prepare, Workers: c.Workers,
-		Ready: c.Ready, InTurn: c.InTurn,
-		RowBytes: c.RowBytes, Buffers: buffers, Budget: s.Budget})
+		Split: s.Split, Cut: s.Cut, Labels: s.Labels, Prepare: c.Prepare, Finish: c.Finish,
+		Workers: c.Workers, Ready: c.Ready, InTurn: c.InTurn, RowBytes: c.RowBytes,
+		Buffers: buffers, Budget: s.Budget})
 }
 
 // partitions starts an epoch of batches from partitions in memory, from batch first on.
@@ -233,6 +233,7 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 		c.Epoch, c.StartBatch = epoch, first
 		c.Nodes, c.Rows, c.Labels = s.Meta.Nodes, s.Rows, s.Labels
 		c.Split, c.Cut = s.Split, s.Cut
+		c.Prepare, c.Finish = l.cfg.Prepare, l.cfg.Finish
 		c.FS, c.Prep, c.UUID, c.Device = s.Store.FS(), s.Store.Path("prep"), s.Meta.UUID, s.Device
 		c.Budget = s.Budget
 		var err error

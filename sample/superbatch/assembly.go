@@ -30,6 +30,7 @@ type assembly struct {
 	packed *packed  // where a sweep put the missed rows, or nil
 	keys   []uint64 // scratch of order, for sorting
 
+	all                []*frame
 	empty, read, ready chan *frame
 	staged, xs         *sample.Buffers // memory for rows read ahead, and for features of batches
 
@@ -53,6 +54,7 @@ type frame struct {
 	pieces  []sample.NodeID // rows of the batch's nodes, if they are pieces
 	rows    []uint32        // in place: the slot of each neighbor's row
 	counted int64
+	lent    bool // guarded by the assembly
 }
 
 func newAssembly(l *Loader, s *superbatch, first, end uint64) *assembly {
@@ -62,7 +64,9 @@ func newAssembly(l *Loader, s *superbatch, first, end uint64) *assembly {
 	t.ready = make(chan *frame, frames)
 	t.mu.held = mem.NewAccount(l.cfg.Budget, "batches")
 	for range frames {
-		t.empty <- &frame{}
+		f := &frame{}
+		t.all = append(t.all, f)
+		t.empty <- f
 	}
 	t.staged = sample.NewBuffers(Stages, "rows read for a batch", l.cfg.Budget)
 	t.xs = sample.NewBuffers(l.cfg.Ready+1, "features of a batch", l.cfg.Budget)
@@ -80,6 +84,9 @@ func (t *assembly) next(ctx context.Context) (*sample.Batch, error) {
 	select {
 	case f := <-t.ready:
 		t.xs.Lend(f.x)
+		t.mu.Lock()
+		f.lent = true
+		t.mu.Unlock()
 		t.l.slots.lend()
 		f.batch.Lend(func(*sample.Batch) { t.recycle(f) })
 		return &f.batch, nil
@@ -96,6 +103,7 @@ func (t *assembly) recycle(f *frame) {
 	x := f.x
 	f.x, f.batch.X = nil, nil
 	f.batch.Table, f.batch.TableRows, f.batch.TablePieces = nil, nil, nil
+	t.dropPrepared(f)
 	if t.xs.Return(x) {
 		t.empty <- f
 	} else {
@@ -105,7 +113,20 @@ func (t *assembly) recycle(f *frame) {
 
 // drop gives up the memory of a frame whose batch is not lent. Who computed on the batch last may
 // refer to it until the next one, and a sweep before that needs the memory.
-func (f *frame) drop() { *f = frame{} }
+func (f *frame) drop() {
+	f.batch.Free()
+	*f = frame{}
+}
+
+// dropPrepared gives up what was prepared of a batch that comes back from the consumer.
+func (t *assembly) dropPrepared(f *frame) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.lent = false
+	if p := f.batch.Prepared; p != nil {
+		p.Drop()
+	}
+}
 
 // rowBytes returns the bytes of rows feature rows as floats; below one row it counts one.
 func (t *assembly) rowBytes(rows int) int64 { return 4 * int64(max(rows, 1)) * int64(t.l.dim) }
@@ -184,6 +205,11 @@ func (t *assembly) load(f *frame, buf *readBuffer) error {
 			return err
 		}
 	}
+	if l.cfg.Prepare != nil {
+		if err := l.cfg.Prepare(b); err != nil {
+			return fmt.Errorf("prepare a batch: %w", err)
+		}
+	}
 	if l.cfg.InPlace {
 		return t.readInPlace(f, rows, buf)
 	}
@@ -255,6 +281,11 @@ func (t *assembly) assembleAll(first uint64) (err error) {
 			}
 		} else if err := t.assemble(f, &buf); err != nil {
 			return t.at(step, err)
+		}
+		if finish := t.l.cfg.Finish; finish != nil {
+			if err := finish(&f.batch); err != nil {
+				return t.at(step, err)
+			}
 		}
 		if f.stage != nil {
 			t.staged.Put(f.stage)
@@ -356,13 +387,13 @@ func (t *assembly) decodeStage(f *frame, x []float32, first, end int) error {
 // close stops the stages, waits for them and frees the memory, except that of batches still lent.
 func (t *assembly) close() error {
 	t.stages.Stop(errClosed)
-	for _, frames := range []chan *frame{t.empty, t.read, t.ready} {
-		for len(frames) > 0 {
-			(<-frames).drop()
-		}
-	}
 	t.mu.Lock()
 	t.mu.held.Release()
+	for _, f := range t.all {
+		if !f.lent {
+			f.drop()
+		}
+	}
 	t.mu.Unlock()
 	return errors.Join(t.staged.Close(), t.xs.Close())
 }

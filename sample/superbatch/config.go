@@ -59,6 +59,11 @@ type Config struct {
 	Rows   Rows
 	Labels *sample.Labels
 
+	// Prepare makes what the step on a batch needs that follows from its Dense, and sets
+	// Batch.Prepared, which the batch keeps; Finish does what is left once it has its features.
+	// They are called beside steps. nil makes nothing.
+	Prepare, Finish func(b *sample.Batch) error
+
 	// FS, Prep and Name say where runtime files go: Prep is the store's directory for them, and
 	// Name is a name that no other Loader uses at the same time.
 	FS         vfs.FS

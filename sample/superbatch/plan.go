@@ -109,6 +109,8 @@ type Demand struct {
 	// Step is what a step on a batch takes. Its memory is free while a superbatch is made, where
 	// phases take turns: see Config.Rest.
 	Step int64
+	// Prepared is what is prepared of a batch beside its lists: see Config.Prepare.
+	Prepared int64
 	// These are fields of Plan.
 	Storage                      int64
 	Batches, StageRows           int
@@ -174,6 +176,7 @@ func (d *Demand) loop() (arenas, lists int64) {
 	} else {
 		arenas += Stages * mem.ArenaBytes(int64(d.StageRows)*4*int64(d.Dim))
 	}
+	arenas += frames * d.Prepared
 	rows := d.batchRows()
 	lists = frames*(edge*d.Batch.Edges+28*max(rows, d.Batch.Nodes)) + 8*rows
 	if d.pieces() {

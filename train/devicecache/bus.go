@@ -215,5 +215,6 @@ func (t *trial) send() backend.Tensor {
 }
 
 func (t *trial) read() backend.Tensor {
-	return t.on.ReadLocked(t.c.be.Scratch(0, t.c.Dim()), t.from, nil, t.ids, t.c.Dim())
+	return t.on.ReadLocked(t.c.be.Scratch(0, t.c.Dim()), t.from, nil,
+		backend.Words(t.c.be, t.ids), t.c.Dim(), len(t.ids))
 }

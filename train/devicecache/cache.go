@@ -14,17 +14,18 @@ import (
 	"sync/atomic"
 
 	"gdb/compute/backend"
-	"gdb/compute/kernel"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/rowcache"
 )
 
-// Cache is a source of features of which a device keeps some rows, once it was filled. It
-// implements rowcache.Features for the pipeline of one training. Of each batch it gathers the rows
-// that the device does not keep, into page-locked memory of its own or, where there is none, into
-// the beginning of the batch's X. The methods of rowcache.Features may be called from any
-// goroutine, all others only from the goroutine of the backend.
+// Cache is a source of features of which a device keeps some rows, once it was filled: For returns
+// it as those of a batch, for the pipeline of one training. Of each batch it gathers the rows that
+// the device does not keep, into page-locked memory of its own or, where there is none, into the
+// beginning of the batch's X. It writes where each row is into what was prepared of the batch, so
+// that a step goes over no rows. For, Place and the features may be called from any goroutine, all
+// others only from the goroutine of the backend.
 type Cache struct {
 	host    rowcache.Features
 	located rowcache.Located // host, or nil if that does not say where its rows are
@@ -46,6 +47,22 @@ type kept struct {
 	rows backend.Tensor  // (nodes, Dim)
 }
 
+// Prepared is what was prepared of a batch, as *program.Prepared: it has room for numbers that say
+// where rows are, of which a step is given the tensor.
+type Prepared interface {
+	// FeatureRows returns how many rows the step asks for.
+	FeatureRows() int
+	// Places returns memory for a number of words, instead of what it returned before.
+	Places(words int) []uint32
+}
+
+// preparedOf returns what was prepared of a batch.
+func preparedOf(b *sample.Batch) Prepared {
+	p, ok := b.Prepared.(Prepared)
+	bug.Check(ok, "a batch is not prepared whose rows are put together on the device")
+	return p
+}
+
 // Stats counts the rows of batches that were trained on (Rows), and those of them that the
 // device had (Hits).
 type Stats struct{ Rows, Hits uint64 }
@@ -65,34 +82,86 @@ func New(host rowcache.Features, located rowcache.Located, be backend.Backend,
 // Dim returns the number of values in a row.
 func (c *Cache) Dim() int { return c.host.Dim() }
 
-// Lent returns nil: a step assembles rows on the device.
-func (c *Cache) Lent() []float32 { return nil }
+// For returns the features of a batch that was prepared, which gather X of it.
+func (c *Cache) For(b *sample.Batch) rowcache.Features {
+	return features{Features: c.host, gather: c.gatherFor, to: preparedOf(b)}
+}
 
-// Stats returns the counts of the features behind the cache.
-func (c *Cache) Stats() rowcache.Stats { return c.host.Stats() }
+// features are those behind a cache, of which a batch gathers what the device does not keep.
+type features struct {
+	rowcache.Features
+	gather func(ctx context.Context, to Prepared, nodes []sample.NodeID, out []float32) error
+	to     Prepared
+}
+
+// Lent returns nil: a step assembles rows on the device.
+func (f features) Lent() []float32 { return nil }
 
 // Gather reads the rows of nodes that the device does not keep, and notes for Input where each row
-// is. out must be X of a batch.
-func (c *Cache) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
+// is. out must be X of the batch.
+func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
+	return f.gather(ctx, f.to, nodes, out)
+}
+
+// gatherFor gathers a batch, of which to is prepared.
+func (c *Cache) gatherFor(ctx context.Context, to Prepared, nodes []sample.NodeID,
+	out []float32) error {
+	numbered, err := c.gather(ctx, to.Places(to.FeatureRows()), nodes, out)
+	if !numbered {
+		to.Places(0)
+	}
+	return err
+}
+
+// gather gathers the rows of nodes that the device does not keep, and writes where each row is to
+// the end of from. It returns whether a step needs these numbers.
+func (c *Cache) gather(ctx context.Context, from []uint32, nodes []sample.NodeID,
+	out []float32) (numbered bool, err error) {
 	if len(out) == 0 {
-		return c.host.Gather(ctx, nodes, out)
+		return false, c.host.Gather(ctx, nodes, out)
 	}
 	c.notes.give(c.notes.take(&out[0])) // of a batch that was given up
 	p := c.notes.spare()
-	err := p.split(c.kept.Load(), nodes)
+	err = p.split(c.kept.Load(), from, nodes)
 	if err == nil {
-		err = c.gather(ctx, p, out)
+		err = c.gatherMissed(ctx, p, out)
 	}
 	if err != nil || p.whole && p.locked == nil { // X is as it is without the cache
 		c.notes.give(p)
-		return err
+		return false, err
 	}
 	c.notes.put(&out[0], p)
+	return !p.whole, nil
+}
+
+// Place does what gathering does for a batch that has all its rows in X: it moves those that the
+// device does not keep to the front of X, and notes where each is.
+func (c *Cache) Place(b *sample.Batch) error {
+	if len(b.X) == 0 {
+		return nil
+	}
+	c.notes.give(c.notes.take(&b.X[0])) // of a batch that was given up
+	k := c.kept.Load()
+	if k == nil {
+		return nil
+	}
+	to, p := preparedOf(b), c.notes.spare()
+	err := p.split(k, to.Places(to.FeatureRows()), b.Dense.NodeIDs)
+	if err == nil {
+		err = p.inOrder(0, c.Dim())
+	}
+	if err != nil {
+		c.notes.give(p)
+		return err
+	}
+	p.compact(b.X, c.Dim())
+	c.notes.put(&b.X[0], p)
 	return nil
 }
 
-// gather reads the rows that the device lacks, into locked memory if there is some, else into out.
-func (c *Cache) gather(ctx context.Context, p *places, out []float32) error {
+// gatherMissed reads the rows that the device lacks, into locked memory if there is some, else into
+// out.
+func (c *Cache) gatherMissed(ctx context.Context, p *places, out []float32) error {
 	if on := c.be.Device(); on != nil && len(p.missed) > 0 {
 		done, err := c.gatherLocked(ctx, on, p)
 		if done || err != nil {
@@ -121,54 +190,40 @@ func (c *Cache) Rows() int {
 func (c *Cache) Used() Stats { return c.stats }
 
 // Input returns a function that assembles the rows of a batch on the device, in the order of its
-// nodes; zero rows before them make rows rows in all. It may be called once, in the step that was
-// begun. Input returns nil if X has all rows and goes to the device as it is. Afterwards X begins
-// with the rows that are sent, whoever gathered them.
-func (c *Cache) Input(b *sample.Batch) (put func(rows int) backend.Tensor, err error) {
-	if len(b.X) == 0 {
-		return nil, nil
-	}
-	nodes := b.Dense.NodeIDs
-	c.stats.Rows += uint64(len(nodes))
-	k, p := c.kept.Load(), c.notes.take(&b.X[0])
-	if p == nil && k == nil {
-		return nil, nil
-	}
-	if p == nil { // all rows were gathered
-		p = c.notes.spare()
-		err := p.split(k, nodes)
-		if err == nil {
-			err = p.inOrder(0, c.Dim())
-		}
-		if err != nil {
-			c.notes.give(p)
-			return nil, err
-		}
-		p.compact(b.X, c.Dim())
-	}
-	c.fly(p)
-	c.stats.Hits += uint64(len(nodes) - len(p.missed))
-	if p.whole {
-		return func(rows int) backend.Tensor { return c.sendWhole(p, rows) }, nil
-	}
-	return func(rows int) backend.Tensor { return c.pick(p, b.X, rows) }, nil
+// nodes. It may be called once, in the step that was begun. Input returns nil if X has all rows and
+// goes to the device as it is.
+func (c *Cache) Input(b *sample.Batch) (backend.Assemble, error) {
+	return c.input(b.X, len(b.Dense.NodeIDs)), nil
 }
 
-// pick assembles rows on the device. Rows that it does not keep come from locked memory or from x.
-func (c *Cache) pick(p *places, x []float32, rows int) backend.Tensor {
-	if zeros := rows - len(p.from); zeros > 0 {
-		p.from = append(p.from, make([]uint32, zeros)...)
-		copy(p.from[zeros:], p.from)
-		for i := range zeros {
-			p.from[i] = kernel.NoRow
-		}
+// input is Input of a number of nodes whose X is x.
+func (c *Cache) input(x []float32, nodes int) backend.Assemble {
+	if len(x) == 0 {
+		return nil
 	}
+	c.stats.Rows += uint64(nodes)
+	p := c.notes.take(&x[0])
+	if p == nil {
+		return nil
+	}
+	c.fly(p)
+	c.stats.Hits += uint64(nodes - len(p.missed))
+	if p.whole {
+		return func(rows int, _ backend.Tensor) backend.Tensor { return c.sendWhole(p, rows) }
+	}
+	return func(rows int, from backend.Tensor) backend.Tensor { return c.pick(p, x, rows, from) }
+}
+
+// pick assembles rows on the device, as from says. Rows that it does not keep come from locked
+// memory or from x.
+func (c *Cache) pick(p *places, x []float32, rows int, from backend.Tensor) backend.Tensor {
 	keptRows := c.be.Scratch(0, c.Dim())
 	if p.kept != nil {
 		keptRows = p.kept.rows
 	}
 	if p.inPlace {
-		return c.be.Device().ReadLocked(keptRows, c.held.rows, p.locked, p.from, c.Dim())
+		return c.be.Device().ReadLocked(keptRows, c.held.rows, p.locked, from, c.Dim(),
+			len(p.missed))
 	}
 	out := c.be.Scratch(rows, c.Dim())
 	var sent backend.Tensor
@@ -177,7 +232,6 @@ func (c *Cache) pick(p *places, x []float32, rows int) backend.Tensor {
 	} else {
 		sent = c.be.Host(x, 1, len(p.missed)*c.Dim())
 	}
-	from := c.be.Host(mem.View[float32](mem.BytesOf(p.from)), rows, 1)
 	backend.PickRows(c.be, out, keptRows, sent, from)
 	return out
 }

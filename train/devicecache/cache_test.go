@@ -41,16 +41,53 @@ func mustOpen(t *testing.T) (*Cache, *sampletest.Rows, *mem.Budget) {
 	return c, rows, budget
 }
 
+// testZeros is how many rows of zeros a step asks for before those of a batch.
+const testZeros = 3
+
+// prepared is what was prepared of a batch, beside its lists: room for numbers, which have no value
+// before they are written.
+type prepared struct {
+	rows, room int
+	words      []uint32
+}
+
+func (p *prepared) FeatureRows() int { return p.rows }
+func (p *prepared) Drop()            {}
+func (p *prepared) Free() bool       { return false }
+
+func (p *prepared) Places(words int) []uint32 {
+	if words > p.room {
+		return nil
+	}
+	for len(p.words) < words {
+		p.words = append(p.words, 1<<31)
+	}
+	p.words = p.words[:words]
+	return p.words
+}
+
+// newBatch is a batch of some nodes without its rows, with room for a number of places for each.
+func newBatch(nodes []sample.NodeID, places int) *sample.Batch {
+	rows := len(nodes) + testZeros
+	b := &sample.Batch{Dim: testDim, X: make([]float32, len(nodes)*testDim),
+		Prepared: &prepared{rows: rows, room: places * rows}}
+	b.Dense.NodeIDs = nodes
+	return b
+}
+
 // batchOf is a batch of some nodes, gathered by the cache or whole.
 func batchOf(t *testing.T, c *Cache, through bool, nodes []sample.NodeID) *sample.Batch {
 	t.Helper()
-	b := &sample.Batch{Dim: testDim, X: make([]float32, len(nodes)*testDim)}
-	b.Dense.NodeIDs = nodes
-	features := rowcache.Features(c)
+	b := newBatch(nodes, 1)
+	features := c.For(b)
 	if !through {
 		features = c.host
 	}
-	if err := features.Gather(t.Context(), nodes, b.X); err != nil {
+	err := features.Gather(t.Context(), nodes, b.X)
+	if err == nil && !through {
+		err = c.Place(b)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -64,7 +101,7 @@ func check(t *testing.T, c *Cache, b *sample.Batch) {
 
 // checkInput is check of an input that is put together by a function.
 func checkInput(t *testing.T, c *Cache, b *sample.Batch,
-	input func(b *sample.Batch) (func(rows int) backend.Tensor, error)) {
+	input func(b *sample.Batch) (backend.Assemble, error)) {
 	t.Helper()
 	if err := c.be.Begin(); err != nil {
 		t.Fatal(err)
@@ -75,16 +112,16 @@ func checkInput(t *testing.T, c *Cache, b *sample.Batch,
 		t.Fatal(err)
 	}
 	if put != nil {
-		const zeros = 3
-		x := put(len(b.Dense.NodeIDs) + zeros)
+		of := b.Prepared.(*prepared)
+		x := put(of.rows, backend.Words(c.be, of.words))
 		got = make([]float32, x.Len())
 		c.be.Read(got, x)
-		for i, v := range got[:zeros*testDim] {
+		for i, v := range got[:testZeros*testDim] {
 			if v != 0 {
 				t.Fatalf("value %d before the rows is %g", i, v)
 			}
 		}
-		got = got[zeros*testDim:]
+		got = got[testZeros*testDim:]
 	}
 	if err := c.be.Err(); err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 
 // places says where the rows of a batch are.
 type places struct {
-	// from has a number for each node. The numbers count first the rows that the device keeps;
-	// then, if rows are read in place, the rows that the host keeps; then the values of locked, or
-	// of X, so that such a number says where the row begins.
+	// from has a number for each node, in what was prepared of the batch. The numbers count first
+	// the rows that the device keeps; then, if rows are read in place, those that the host keeps;
+	// then the values of locked, or of X, so that such a number says where the row begins.
 	from []uint32
 	kept *kept // nil if the device keeps no rows
 	// missed holds the nodes whose rows the device does not keep, and to their indexes in from.
@@ -37,15 +37,20 @@ type places struct {
 
 // bytes returns the memory of the lists, without rows.
 func (p *places) bytes() int64 {
-	return 4 * int64(cap(p.from)+cap(p.missed)+cap(p.to)+cap(p.slots)+cap(p.apart)+cap(p.read)+
+	return 4 * int64(cap(p.missed)+cap(p.to)+cap(p.slots)+cap(p.apart)+cap(p.read)+
 		cap(p.apartTo)+cap(p.readTo)+cap(p.at))
 }
 
-// split finds which of the nodes' rows the device keeps.
-func (p *places) split(k *kept, nodes []sample.NodeID) error {
+// split finds which of the nodes' rows the device keeps. Numbers are written to the end of from,
+// behind those of rows of zeros.
+func (p *places) split(k *kept, from []uint32, nodes []sample.NodeID) error {
 	n := len(nodes)
 	p.kept, p.whole, p.inPlace, p.locked = k, false, false, nil
-	p.from, p.missed = mem.Resize(p.from, n), mem.Resize(p.missed, n)[:0]
+	zeros := len(from) - n
+	for i := range zeros {
+		from[i] = kernel.NoRow
+	}
+	p.from, p.missed = from[zeros:], mem.Resize(p.missed, n)[:0]
 	p.to = mem.Resize(p.to, n)[:0]
 	for i, v := range nodes {
 		if k != nil && k.set.Has(uint32(v)) {

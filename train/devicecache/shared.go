@@ -18,9 +18,9 @@ import (
 // the first such batch on. So the features of a macro-batch are gathered and sent once, and its
 // batches take their input from there by number (Joestar, section 5.2.1). Rows are put into a block
 // of the device's memory in the order in which batches first need them. When a batch's rows do not
-// fit the block is begun anew. Shared stands in front of a Cache and, like it, implements
-// rowcache.Features for one pipeline, which gathers batches in order; a step computes the same, to
-// the bit, as without it.
+// fit the block is begun anew. Shared stands in front of a Cache and, like it, has features for the
+// batches of one pipeline, which gathers them in order; a step computes the same, to the bit, as
+// without it. For the numbers of a batch it takes places for SharedPlaces numbers a row.
 type Shared struct {
 	*Cache
 	block atomic.Pointer[block] // nil until Open
@@ -30,14 +30,18 @@ type Shared struct {
 		table *draw.NodeTable // numbers nodes by their rows in the block
 		nodes []sample.NodeID // by row
 		turn  turn            // of the next batch
+		bound int             // rows that a step puts into the block, at least the most so far
 		held  mem.Account
 	}
 	noted  notes[shares]
 	broken atomic.Uint64 // fillings up to this one may lack rows
 	stats  Stats         // of rows that earlier batches put into the block
 	due    turn          // the turn of the next batch that a step is given
-	bound  int           // rows that a step puts into the block, at least the most so far
 }
+
+// SharedPlaces is how many numbers Shared has for each row of a batch at most: where a step reads
+// it, and of those that it puts into the block where it goes and where it comes from.
+const SharedPlaces = 3
 
 // block is memory of the device for most rows.
 type block struct {
@@ -49,15 +53,15 @@ type block struct {
 // place among the batches of that filling.
 type turn struct{ filling, number uint64 }
 
-// shares says where the rows of a batch are in the block.
+// shares says where the rows of a batch are in the block. What was prepared of the batch has a
+// number for each of rows, then where rows are put, then where those come from: of as many as bound
+// each, zeros first.
 type shares struct {
 	turn
-	block *block
-	from  []uint32
-	fresh []sample.NodeID // nodes whose rows this batch adds, from row first on
-	first int
-	to    []uint32
-	held  mem.Account
+	block       *block
+	fresh       []sample.NodeID // nodes whose rows this batch adds
+	rows, bound int
+	held        mem.Account
 }
 
 // Share returns a Shared in front of a cache, which the caller still has to close. Nothing is
@@ -142,38 +146,50 @@ func shortOfMemory(err error) bool {
 	return errors.Is(err, backend.ErrDeviceMemory) || errors.As(err, &full)
 }
 
-// Gather reads the rows that no earlier batch has put into the block, and notes for Input
-// where each row is.
-func (s *Shared) Gather(ctx context.Context, nodes []sample.NodeID, out []float32) error {
+// For returns the features of a batch, of which rows are gathered that no earlier batch has put
+// into the block.
+func (s *Shared) For(b *sample.Batch) rowcache.Features {
+	return features{Features: s.host, gather: s.gatherFor, to: preparedOf(b)}
+}
+
+// gatherFor gathers a batch, of which to is prepared.
+func (s *Shared) gatherFor(ctx context.Context, to Prepared, nodes []sample.NodeID,
+	out []float32) error {
 	b := s.block.Load()
 	if b == nil || len(out) == 0 {
-		return s.Cache.Gather(ctx, nodes, out)
+		return s.Cache.gatherFor(ctx, to, nodes, out)
 	}
 	s.noted.give(s.noted.take(&out[0])) // of a batch that was given up
 	if len(nodes) > b.most {
-		return s.Cache.Gather(ctx, nodes, out)
+		return s.Cache.gatherFor(ctx, to, nodes, out)
 	}
-	p, err := s.split(ctx, b, nodes)
+	p, err := s.split(ctx, b, to, nodes)
 	var full *mem.LimitError
 	if errors.As(err, &full) { // no batch is the worse for it
 		s.block.Store(nil)
-		return s.Cache.Gather(ctx, nodes, out)
+		return s.Cache.gatherFor(ctx, to, nodes, out)
 	}
 	if err != nil {
 		return err
 	}
+	words, numbered := p.rows+2*p.bound, false
 	if len(p.fresh) > 0 {
-		if err := s.Cache.Gather(ctx, p.fresh, out); err != nil {
+		from := to.Places(words)[p.rows+p.bound:]
+		if numbered, err = s.Cache.gather(ctx, from, p.fresh, out); err != nil {
 			s.noted.give(p)
 			return err
 		}
+	}
+	if !numbered {
+		to.Places(words - p.bound)
 	}
 	s.noted.put(&out[0], p)
 	return nil
 }
 
-// split finds where the rows of nodes are, or will be.
-func (s *Shared) split(ctx context.Context, b *block, nodes []sample.NodeID) (*shares, error) {
+// split finds where the rows of nodes are, or will be, and writes it to what was prepared.
+func (s *Shared) split(ctx context.Context, b *block, to Prepared,
+	nodes []sample.NodeID) (*shares, error) {
 	g := &s.gathering
 	g.Lock()
 	defer g.Unlock()
@@ -183,28 +199,54 @@ func (s *Shared) split(ctx context.Context, b *block, nodes []sample.NodeID) (*s
 		}
 	}
 	p := s.noted.spare()
-	p.from = mem.Resized(p.from, len(nodes))
+	p.rows = to.FeatureRows()
+	from := to.Places(p.rows)
+	zeros := p.rows - len(nodes)
+	for i := range zeros {
+		from[i] = uint32(b.most)
+	}
 	before, err := len(g.nodes), error(nil)
-	g.nodes, err = g.table.Extend(ctx, g.nodes, nodes, p.from)
+	g.nodes, err = g.table.Extend(ctx, g.nodes, nodes, from[zeros:])
 	if err == nil && len(g.nodes) > b.most {
 		if err = s.refill(ctx); err == nil {
 			before = 0
-			g.nodes, err = g.table.Extend(ctx, g.nodes, nodes, p.from)
+			g.nodes, err = g.table.Extend(ctx, g.nodes, nodes, from[zeros:])
 		}
 	}
 	if err != nil {
 		s.noted.give(p)
 		return nil, errors.Join(err, s.refill(context.WithoutCancel(ctx)))
 	}
-	p.block, p.first, p.fresh = b, before, append(p.fresh[:0], g.nodes[before:]...)
-	// to and the zeros before from may be as many as fresh and from.
-	if err := p.held.AtLeast(8 * int64(cap(p.from)+cap(p.fresh))); err != nil {
+	p.block, p.fresh = b, append(p.fresh[:0], g.nodes[before:]...)
+	if err := p.held.AtLeast(4 * int64(cap(p.fresh))); err != nil {
 		s.noted.give(p)
 		return nil, errors.Join(err, s.refill(context.WithoutCancel(ctx)))
 	}
+	s.number(p, to, before)
 	p.turn = g.turn
 	g.turn.number++
 	return p, nil
+}
+
+// number writes which rows of the block, from row first on, those are that a step puts there. As
+// many are put as the bound says, some of them zeros, so that steps are equal: see Cache. The
+// caller holds the lock of gathering.
+func (s *Shared) number(p *shares, to Prepared, first int) {
+	g, n := &s.gathering, len(p.fresh)
+	if n > g.bound {
+		g.bound = n + n/boundShare
+	}
+	p.bound = g.bound
+	if p.bound > p.rows { // there is no room for their numbers
+		p.bound = n
+	}
+	places := to.Places(p.rows + 2*p.bound)[p.rows:][:p.bound]
+	for i := range places {
+		places[i] = ^uint32(0) // of zeros before the first
+		if j := i - (p.bound - n); j >= 0 {
+			places[i] = uint32(first + j)
+		}
+	}
 }
 
 // refill begins the block anew. The caller holds the lock of gathering.
@@ -217,7 +259,7 @@ func (s *Shared) refill(ctx context.Context) error {
 
 // Input does what Cache.Input does. If a batch that was gathered earlier was never given to a step,
 // rows may be missing in the block; the batch is then gathered again by itself.
-func (s *Shared) Input(b *sample.Batch) (func(rows int) backend.Tensor, error) {
+func (s *Shared) Input(b *sample.Batch) (backend.Assemble, error) {
 	if len(b.X) == 0 {
 		return nil, nil
 	}
@@ -228,24 +270,21 @@ func (s *Shared) Input(b *sample.Batch) (func(rows int) backend.Tensor, error) {
 	if !s.inTurn(p) {
 		s.noted.give(p)
 		// A step that was begun is ended.
-		if err := s.Cache.Gather(context.Background(), nodes, b.X); err != nil {
+		err := s.Cache.gatherFor(context.Background(), preparedOf(b), nodes, b.X)
+		if err != nil {
 			return nil, err
 		}
 		return s.Cache.Input(b)
 	}
 	old := uint64(len(nodes) - len(p.fresh))
 	s.stats.Rows, s.stats.Hits = s.stats.Rows+old, s.stats.Hits+old
-	var put func(rows int) backend.Tensor
-	if len(p.fresh) > 0 {
-		some := &sample.Batch{Dim: b.Dim, X: b.X}
-		some.Dense.NodeIDs = p.fresh
-		var err error
-		if put, err = s.Cache.Input(some); err != nil {
-			s.noted.give(p)
-			return nil, err
-		}
+	var put backend.Assemble
+	if n := len(p.fresh); n > 0 {
+		put = s.Cache.input(b.X, n)
 	}
-	return func(rows int) backend.Tensor { return s.pick(p, put, b.X, rows) }, nil
+	return func(_ int, places backend.Tensor) backend.Tensor {
+		return s.pick(p, put, b.X, places)
+	}, nil
 }
 
 // inTurn reports whether steps were given all batches that were gathered since the block was begun.
@@ -262,44 +301,24 @@ func (s *Shared) inTurn(p *shares) bool {
 }
 
 // pick puts new rows into the block, and assembles the batch's rows from the block. put provides
-// the new rows; if it is nil they are in x. As many rows are put as the bound says, some of them
-// zeros: see Cache.
-func (s *Shared) pick(p *shares, put func(rows int) backend.Tensor, x []float32,
-	rows int) backend.Tensor {
+// the new rows; if it is nil they are in x.
+func (s *Shared) pick(p *shares, put backend.Assemble, x []float32,
+	places backend.Tensor) backend.Tensor {
 	defer s.noted.give(p)
-	block, n := p.block, len(p.fresh)
-	if n > s.bound {
-		s.bound = n + n/boundShare
-	}
+	n, rows, bound := len(p.fresh), p.rows, p.bound
 	var fresh backend.Tensor
 	switch {
 	case n == 0:
-		fresh = s.be.Scratch(s.bound, s.Dim())
+		fresh = s.be.Scratch(bound, s.Dim())
 	case put == nil:
-		fresh = s.be.Host(x[:n*s.Dim()], s.bound, s.Dim())
+		fresh = s.be.Host(x[:n*s.Dim()], bound, s.Dim())
 	default:
-		fresh = put(s.bound)
+		fresh = put(bound, places.Last(places.Rows-rows-bound))
 	}
-	p.to = mem.Resized(p.to, s.bound)
-	for i := range p.to {
-		p.to[i] = ^uint32(0) // of zeros before the first
-		if j := i - (s.bound - n); j >= 0 {
-			p.to[i] = uint32(p.first + j)
-		}
-	}
-	words := func(x []uint32) backend.Tensor {
-		return s.be.Host(mem.View[float32](mem.BytesOf(x)), len(x), 1)
-	}
-	backend.PutRows(s.be, block.rows, fresh, words(p.to))
-	zeros := rows - len(p.from)
-	from := append(p.from, make([]uint32, max(0, zeros))...)
-	copy(from[zeros:], p.from)
-	for i := range zeros {
-		from[i] = uint32(block.most)
-	}
-	p.from = from
+	backend.PutRows(s.be, p.block.rows, fresh, places.Slice(rows, bound))
 	out := s.be.Scratch(rows, s.Dim())
-	backend.PickRows(s.be, out, block.rows, backend.Tensor{Cols: s.Dim()}, words(from))
+	backend.PickRows(s.be, out, p.block.rows, backend.Tensor{Cols: s.Dim()},
+		places.Slice(0, rows))
 	return out
 }
 

@@ -29,9 +29,8 @@ func mustShare(t *testing.T, rows int) (*Shared, *sampletest.Rows) {
 // gathered is a batch of some nodes, gathered with what is shared.
 func gathered(t *testing.T, s *Shared, nodes []sample.NodeID) *sample.Batch {
 	t.Helper()
-	b := &sample.Batch{Dim: testDim, X: make([]float32, len(nodes)*testDim)}
-	b.Dense.NodeIDs = nodes
-	if err := s.Gather(t.Context(), nodes, b.X); err != nil {
+	b := newBatch(nodes, SharedPlaces)
+	if err := s.For(b).Gather(t.Context(), nodes, b.X); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -97,7 +96,8 @@ func TestSharedGivenUp(t *testing.T) {
 	s, _ := mustShare(t, 900)
 	b := gathered(t, s, someNodes(100, 0))
 	b.Dense.NodeIDs = someNodes(90, 7)
-	if err := s.Gather(t.Context(), b.Dense.NodeIDs, b.X); err != nil {
+	b.Prepared = newBatch(b.Dense.NodeIDs, SharedPlaces).Prepared
+	if err := s.For(b).Gather(t.Context(), b.Dense.NodeIDs, b.X); err != nil {
 		t.Fatal(err)
 	}
 	checkShared(t, s, b)

@@ -42,7 +42,7 @@ type Step struct {
 	Nodes []sample.NodeID
 	// Input assembles the features of all nodes on the device, instead of x; nil where x has them.
 	// See program.Input.
-	Input func(rows int) backend.Tensor
+	Input backend.Assemble
 	// Hidden leaves out the last layer: what Forward returns are states of the one before it.
 	Hidden bool
 	// Halo is what is known of nodes outside memory, where Spec.Halo says that there are some.
@@ -106,11 +106,12 @@ func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, er
 	return m.machine.Forward(batch, in)
 }
 
-// Prepare prepares a batch for a Forward that trains on a device, beside steps: it may be called
-// from any goroutine.
-func (m *Model) Prepare(to *program.Prepared, d *dense.Lists) error {
-	in := program.Input{Dense: d, Degrees: d.Degrees}
-	return to.Prepare(m.programFor(&in, Step{Train: true}), &in, m.be.Device())
+// Prepare prepares a batch for a Forward on a device that trains, or does not, beside steps: it may
+// be called from any goroutine. places is how many numbers for each row of features there is room
+// for, see program.Prepared.Places.
+func (m *Model) Prepare(to *program.Prepared, d *dense.Lists, train bool, places int) error {
+	in := program.Input{Dense: d, Degrees: d.Degrees, Places: places}
+	return to.Prepare(m.programFor(&in, Step{Train: train}), &in, m.be.Device())
 }
 
 // Pad has batches be padded from now on, in training, where the model allows it; nil pads none.

@@ -201,7 +201,8 @@ func (f *Facts) demand(w way, scratch int64) *superbatch.Demand {
 		Nodes: f.Nodes, Dim: f.RowDim(), Pieces: f.BatchPieces, AllPieces: f.AllPieces,
 		Wide: int64(f.Unpacked), Cut: f.Cut, Steps: int64(f.Epochs) * f.TrainBatches,
 		Ready: max(0, w.ready), Cache: f.FeatureCache, Storage: f.Storage, Batches: f.Superbatch,
-		Overlap: w.overlap, InPlace: w.inPlace, SweepAhead: w.sweepAhead}
+		Overlap: w.overlap, InPlace: w.inPlace, SweepAhead: w.sweepAhead,
+		Prepared: f.PreparedBytes}
 	if f.Device.Memory == 0 {
 		d.Step = f.StepCopied
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gdb/compute/backend"
-	"gdb/compute/kernel"
 	"gdb/internal/cuda"
 	"gdb/internal/mem"
 )
@@ -28,9 +27,9 @@ func pickRows(g *gpu, o *backend.Operands) {
 }
 
 // ReadLocked runs the kernel of pickRows in the stream of copies.
-func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint32,
-	cols int) backend.Tensor {
-	rows := len(from)
+func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from backend.Tensor,
+	cols, over int) backend.Tensor {
+	rows := from.Len()
 	if rows*cols == 0 || g.err != nil {
 		return g.lend(lent{}, rows, cols)
 	}
@@ -38,7 +37,7 @@ func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint3
 	if kept.Rows > 0 {
 		keptAt = g.at(kept)
 	}
-	places := send(g, from)
+	places := g.at(from)
 	at, err := g.staged.steps[g.staged.now].device.take(rows * cols * floatBytes)
 	if err != nil {
 		g.fail("take memory for what a step is given", err)
@@ -55,11 +54,7 @@ func (g *gpu) ReadLocked(kept backend.Tensor, held, read []float32, from []uint3
 		cuda.Int(len(held)/cols), four))
 	g.queue.counts.Operations++
 	g.queue.counts.Calls++
-	for _, row := range from {
-		if int(row) >= kept.Rows && row != kernel.NoRow {
-			g.sent += int64(cols * floatBytes)
-		}
-	}
+	g.sent += int64(over * cols * floatBytes)
 	return g.lend(lent{at: at}, rows, cols)
 }
 

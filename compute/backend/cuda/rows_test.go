@@ -96,13 +96,16 @@ func readsLocked(t *testing.T, g *gpu, kept, held, read, rows, cols int) {
 		copy(memory[step%2], o.values(read*cols))
 		from := o.places(kept, held, read, rows, cols)
 		before, missed := g.Sent(), 0
-		x := g.ReadLocked(all.View(0, kept, cols), rowsHeld, memory[step%2], from, cols)
-		want := make([]float32, rows*cols)
-		sent := append(append([]float32{}, rowsHeld...), memory[step%2]...)
-		for i, at := range from {
+		for _, at := range from {
 			if at != kernel.NoRow && int(at) >= kept {
 				missed++
 			}
+		}
+		x := g.ReadLocked(all.View(0, kept, cols), rowsHeld, memory[step%2],
+			backend.Words(g, from), cols, missed)
+		want := make([]float32, rows*cols)
+		sent := append(append([]float32{}, rowsHeld...), memory[step%2]...)
+		for i, at := range from {
 			if at != kernel.NoRow && int(at) >= kept && int(at) < kept+held {
 				from[i] = uint32(kept + (int(at)-kept)*cols)
 			} else if at != kernel.NoRow && int(at) >= kept {
