@@ -50,10 +50,13 @@ func Nearest(ctx context.Context, opt NearestOptions) (_ *Report, err error) {
 		return nil, optionErrorf("bench: nearest: %s has no index that can be used%s", opt.Of,
 			cmp.Or(why, ": make one with the command index"))
 	}
-	nodes := rng.NewPermutation(opt.Store.Meta().Nodes, rng.Key(opt.Seed, 99))
-	opt.Queries = min(opt.Queries, int(opt.Store.Meta().Nodes))
+	nodes, err := queried(ctx, opt.Store, opt.Queries, opt.Seed)
+	if err != nil {
+		return nil, err
+	}
+	opt.Queries = len(nodes)
 	ask := func(i int) triples.Nearest {
-		return triples.Nearest{Node: uint32(nodes.At(uint64(i))), By: v.Closeness(), Top: opt.Top,
+		return triples.Nearest{Node: nodes[i], By: v.Closeness(), Top: opt.Top,
 			Probes: opt.Probes, Rerank: opt.Rerank}
 	}
 	if err := opt.all(ctx, v, ask); err != nil {
@@ -78,6 +81,22 @@ func Nearest(ctx context.Context, opt NearestOptions) (_ *Report, err error) {
 		"read_bytes_per_query": float64(after.Bytes-reads.Bytes) / n})
 	r.Notes = append(r.Notes, what)
 	return r, nil
+}
+
+// queried draws some nodes that were not deleted.
+func queried(ctx context.Context, st *layout.Store, most int, seed uint64) ([]uint32, error) {
+	deleted, err := st.Deleted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []uint32
+	all := rng.NewPermutation(st.Meta().Nodes, rng.Key(seed, 99))
+	for i := uint64(0); i < st.Meta().Nodes && len(nodes) < most; i++ {
+		if v := uint32(all.At(i)); deleted == nil || !deleted.Contains(v) {
+			nodes = append(nodes, v)
+		}
+	}
+	return nodes, nil
 }
 
 // all asks all queries.

@@ -89,12 +89,14 @@ func (s *Set) Stats(ctx context.Context, opt topology.Options) (stats kv.GraphSt
 }
 
 // withLevels returns the counts of the graph with degrees that count levels. Deleted nodes have no
-// edges there.
+// edges there. Out-degrees of lists that are not kept are left out: those of the base would not
+// count levels.
 func (s *Set) withLevels(ctx context.Context, opt topology.Options) (kv.GraphStats, error) {
 	stats := s.Store.Meta().Stats
 	if len(s.Store.Levels()) == 0 {
 		return stats, nil
 	}
+	stats.OutHist, stats.OutMax = nil, 0
 	for _, name := range s.Store.Meta().Directions {
 		dir, hist, most := layout.In, &stats.InHist, &stats.InMax
 		if name == layout.Out.String() {
@@ -107,6 +109,9 @@ func (s *Set) withLevels(ctx context.Context, opt topology.Options) (kv.GraphSta
 		if err != nil {
 			return stats, err
 		}
+	}
+	if s.Store.Meta().Undirected {
+		stats.OutHist, stats.OutMax = stats.InHist, stats.InMax
 	}
 	return stats, nil
 }

@@ -71,7 +71,8 @@ type Options struct {
 type Report struct {
 	Parts []Part `json:"parts"`
 	Hops  int    `json:"hops"`
-	// Nodes and Train count nodes of the store, and Reached the nodes that are in any part.
+	// Nodes and Train count nodes of the store that are not deleted, and Reached the nodes that are
+	// in any part.
 	Nodes   uint64 `json:"nodes"`
 	Train   uint64 `json:"train"`
 	Reached uint64 `json:"reached"`
@@ -217,8 +218,15 @@ func (c *cutter) all(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	deleted, err := c.store.Deleted(ctx)
+	if err != nil {
+		return nil, err
+	}
 	report = &Report{Hops: c.opt.Hops, Nodes: c.store.Meta().Nodes,
 		Train: c.train.GetCardinality()}
+	if deleted != nil {
+		report.Nodes -= deleted.GetCardinality()
+	}
 	for i := range c.opt.Parts {
 		for it := c.train.Iterator(); it.HasNext(); {
 			if v := it.Next(); int(owner[v]) == i+1 {

@@ -106,17 +106,20 @@ func topped(x *exec.Execution, n int, count func(i int) uint64) []int {
 	return order
 }
 
-// runStatsPartitions shows the counts of ingest for each partition; with TOP, only the partitions
-// with the most edges.
+// runStatsPartitions shows counts of each partition; with TOP, of those with the most edges.
 func runStatsPartitions(_ context.Context, x *exec.Execution) error {
 	x.WarnApart()
 	x.Header("partition", "first node", "nodes", "in-edges", "share", "skew")
 	m := x.Graph.Meta()
-	edges := func(i int) uint64 { return m.Partitions[i].Edges }
-	for _, i := range topped(x, len(m.Partitions), edges) {
-		p := m.Partitions[i]
+	parts := slices.Clone(m.Partitions)
+	if len(parts) == 1 { // ingest has counted the base alone
+		parts[0].Nodes, parts[0].Edges = m.Nodes, m.Edges
+	}
+	edges := func(i int) uint64 { return parts[i].Edges }
+	for _, i := range topped(x, len(parts), edges) {
+		p := parts[i]
 		x.Row(i, fmt.Sprintf("#%d", p.First), words.Count(p.Nodes), words.Count(p.Edges),
-			share(p.Edges, m.Edges), skew(p.Edges, m.Edges, len(m.Partitions)))
+			share(p.Edges, m.Edges), skew(p.Edges, m.Edges, len(parts)))
 	}
 	return nil
 }

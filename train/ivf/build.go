@@ -154,18 +154,20 @@ func (b *builder) sample(ctx context.Context, sample []float32, asked int) (asks
 	dim := b.rows.Dim
 	size := len(sample) / dim
 	order := rng.NewPermutation(uint64(b.rows.Count), rng.Key(b.Seed, 1))
-	err = b.rows.Each(ctx, func(first int, rows []float32) error {
-		for i := range len(rows) / dim {
+	seen := 0
+	err = b.rows.Each(ctx, func(nodes []uint32, rows []float32) error {
+		for i, node := range nodes {
 			row := rows[i*dim:][:dim]
-			switch place := order.At(uint64(first + i)); {
+			switch place := order.At(uint64(seen + i)); {
 			case place < uint64(size):
 				copy(sample[int(place)*dim:], row)
 			case place < uint64(size+asked):
-				asks.nodes = append(asks.nodes, uint32(first+i))
+				asks.nodes = append(asks.nodes, node)
 				asks.rows = append(asks.rows, row...)
 			}
 		}
-		b.step("reading a sample", first, b.rows.Count)
+		b.step("reading a sample", seen, b.rows.Count)
+		seen += len(nodes)
 		return ctx.Err()
 	})
 	prepare(sample, dim, b.By)

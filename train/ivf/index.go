@@ -138,9 +138,10 @@ func (x *Index) Close() error {
 // Closeness returns the way in which vectors are compared.
 func (x *Index) Closeness() string { return x.By }
 
-// Check reads and verifies all blocks, and that each vector is in one list.
-func (x *Index) Check(ctx context.Context) error {
-	seen := make([]uint64, (x.Vectors+63)/64)
+// Check reads and verifies all blocks, and that each vector is of one of the nodes, 0 to nodes-1,
+// and in one list.
+func (x *Index) Check(ctx context.Context, nodes uint64) error {
+	seen := make([]uint64, (nodes+63)/64)
 	group, list, count := uint64(0), 0, uint64(0)
 	return x.file.Stream(ctx, x.firstBlock(), x.fileBytes(), blockBytes,
 		func(off int64, data []byte) error {
@@ -175,7 +176,7 @@ func (x *Index) checkGroup(g group, seen []uint64) (count int, err error) {
 			continue
 		}
 		v := uint64(g.nodes[e])
-		if v >= x.Vectors || seen[v/64]>>(v%64)&1 == 1 {
+		if v/64 >= uint64(len(seen)) || seen[v/64]>>(v%64)&1 == 1 {
 			return 0, fmt.Errorf("node %d is in it twice, or there is no such node", v)
 		}
 		seen[v/64] |= 1 << (v % 64)

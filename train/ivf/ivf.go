@@ -37,12 +37,12 @@ func CheckCloseness(by string) error {
 	return nil
 }
 
-// Rows are the vectors that an index is made of, of nodes 0 to Count-1.
+// Rows are the vectors that an index is made of, of Count nodes.
 type Rows struct {
 	Count, Dim int
-	// Each calls fn with all rows in order, several consecutive ones at a time. They are valid
-	// during the call.
-	Each func(ctx context.Context, fn func(first int, rows []float32) error) error
+	// Each calls fn with all nodes in ascending order and their rows, several at a time. Both are
+	// valid during the call.
+	Each func(ctx context.Context, fn func(nodes []uint32, rows []float32) error) error
 }
 
 // Place says where the file of an index is.

@@ -43,9 +43,13 @@ func planted(n, dim, centers int, seed uint64) []float32 {
 func rowsOf(x []float32, dim int) Rows {
 	n := len(x) / dim
 	return Rows{Count: n, Dim: dim, Each: func(_ context.Context,
-		fn func(first int, rows []float32) error) error {
+		fn func(nodes []uint32, rows []float32) error) error {
 		for lo := 0; lo < n; lo += 1000 {
-			if err := fn(lo, slices.Clone(x[lo*dim:min(lo+1000, n)*dim])); err != nil {
+			var nodes []uint32
+			for v := lo; v < min(lo+1000, n); v++ {
+				nodes = append(nodes, uint32(v))
+			}
+			if err := fn(nodes, slices.Clone(x[lo*dim:min(lo+1000, n)*dim])); err != nil {
 				return err
 			}
 		}
@@ -155,7 +159,7 @@ func TestRecall(t *testing.T) {
 		if recall := float64(found) / (asked * Answers); recall < 0.9 {
 			t.Errorf("%s: recall %.3f, measured was %.3f", by, recall, made.Recall)
 		}
-		if err := index.Check(t.Context()); err != nil {
+		if err := index.Check(t.Context(), index.Vectors); err != nil {
 			t.Error(err)
 		}
 	}
@@ -320,7 +324,8 @@ func TestDamage(t *testing.T) {
 			}
 		}()
 		_, searched := index.Candidates(t.Context(), Query{Row: x[:dim], Probes: 1 << 20, Most: 9})
-		if checked := index.Check(t.Context()); (checked == nil) != (searched == nil) {
+		checked := index.Check(t.Context(), index.Vectors)
+		if (checked == nil) != (searched == nil) {
 			t.Errorf("a search says %v, a check %v", searched, checked)
 		}
 		return searched

@@ -13,13 +13,13 @@ import (
 	"gdb/layout/ingest/extsort"
 )
 
-// chunk is some consecutive vectors on their way to codes.
+// chunk is the vectors of some nodes on their way to codes.
 type chunk struct {
-	first, count int
-	rows         []float32
-	lists        []uint32
-	texts        []byte // what is kept of each vector
-	done         chan struct{}
+	nodes []uint32
+	rows  []float32
+	lists []uint32
+	texts []byte // what is kept of each vector
+	done  chan struct{}
 }
 
 // textBytes returns what a vector takes between coding and writing: its code, bias and sum.
@@ -31,7 +31,7 @@ func (s *shape) textBytes() int {
 }
 
 // chunkBytes is the memory of a chunk.
-func (s *shape) chunkBytes() int64 { return chunkRows * int64(4*s.Dim+4+s.textBytes()) }
+func (s *shape) chunkBytes() int64 { return chunkRows * int64(4*s.Dim+8+s.textBytes()) }
 
 // coder turns vectors into codes. It may be used by one goroutine.
 type coder struct {
@@ -55,20 +55,20 @@ func (b *builder) coderBytes() int64 {
 func (c *coder) code(k *chunk) {
 	dim, size := c.b.rows.Dim, c.b.shape.textBytes()
 	if c.b.Sums {
-		for i := range k.count {
+		for i := range k.nodes {
 			sum := codec.Checksum(mem.BytesOf(k.rows[i*dim:][:dim]))
 			binary.LittleEndian.PutUint32(k.texts[(i+1)*size-4:], sum)
 		}
 	}
-	rows := k.rows[:k.count*dim]
+	rows := k.rows[:len(k.nodes)*dim]
 	prepare(rows, dim, c.b.By)
-	copy(k.lists, c.assigner.assign(rows, k.count))
-	for i := range k.count {
+	copy(k.lists, c.assigner.assign(rows, len(k.nodes)))
+	for i := range k.nodes {
 		bias := c.one(k.texts[i*size:], rows[i*dim:][:dim], k.lists[i])
 		at := i*size + c.b.shape.CodeBytes()
 		binary.LittleEndian.PutUint32(k.texts[at:], math.Float32bits(bias))
 	}
-	c.truth.look(k.first, rows, k.count)
+	c.truth.look(k.nodes, rows)
 }
 
 // one writes the code of a vector x, and returns its bias. Closeness is q·x, or q·x - x²/2, which
@@ -103,7 +103,8 @@ func (b *builder) pass(ctx context.Context, s *extsort.Strings) error {
 	}
 	work, ordered, free := make(chan *chunk), make(chan *chunk, chunks), make(chan *chunk, chunks)
 	for range chunks {
-		free <- &chunk{rows: make([]float32, chunkRows*b.rows.Dim),
+		free <- &chunk{nodes: make([]uint32, 0, chunkRows),
+			rows:  make([]float32, chunkRows*b.rows.Dim),
 			lists: make([]uint32, chunkRows),
 			texts: make([]byte, chunkRows*b.shape.textBytes())}
 	}
@@ -126,8 +127,11 @@ func (b *builder) pass(ctx context.Context, s *extsort.Strings) error {
 		defer bug.Catch()
 		defer close(ordered)
 		defer close(work)
-		stopped := b.rows.Each(ctx, func(first int, rows []float32) error {
-			return b.cut(ctx, first, rows, chunkOut{work, ordered, free})
+		coded := 0
+		stopped := b.rows.Each(ctx, func(nodes []uint32, rows []float32) error {
+			coded += len(nodes)
+			b.step("coding", coded, b.rows.Count)
+			return b.cut(ctx, nodes, rows, chunkOut{work, ordered, free})
 		})
 		if stopped != nil {
 			stop(stopped)
@@ -152,34 +156,33 @@ func (b *builder) pass(ctx context.Context, s *extsort.Strings) error {
 type chunkOut struct{ work, ordered, free chan *chunk }
 
 // cut hands out rows in chunks.
-func (b *builder) cut(ctx context.Context, first int, rows []float32, out chunkOut) error {
+func (b *builder) cut(ctx context.Context, nodes []uint32, rows []float32, out chunkOut) error {
 	dim := b.rows.Dim
-	for len(rows) > 0 {
+	for len(nodes) > 0 {
 		var k *chunk
 		select {
 		case k = <-out.free:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		n := min(chunkRows, len(rows)/dim)
+		n := min(chunkRows, len(nodes))
 		copy(k.rows, rows[:n*dim])
 		clear(k.texts)
-		k.first, k.count, k.done = first, n, make(chan struct{})
+		k.nodes, k.done = append(k.nodes[:0], nodes[:n]...), make(chan struct{})
 		out.ordered <- k // there is room for all
 		out.work <- k
-		first, rows = first+n, rows[n*dim:]
+		nodes, rows = nodes[n:], rows[n*dim:]
 	}
-	b.step("coding", first, b.rows.Count)
 	return context.Cause(ctx)
 }
 
 // add adds the codes of a chunk to the sorter.
 func (b *builder) add(s *extsort.Strings, k *chunk) error {
 	size := b.shape.textBytes()
-	for i := range k.count {
+	for i, node := range k.nodes {
 		list := k.lists[i]
 		b.counts[list]++
-		err := s.Add(extsort.Entry{Key: uint64(list)<<32 | uint64(k.first+i),
+		err := s.Add(extsort.Entry{Key: uint64(list)<<32 | uint64(node),
 			Text: k.texts[i*size:][:size]})
 		if err != nil {
 			return err
@@ -242,10 +245,10 @@ func (t *truth) partBytes() int64 {
 }
 
 // look compares some rows with all queries.
-func (p *truthPart) look(first int, rows []float32, n int) {
+func (p *truthPart) look(nodes []uint32, rows []float32) {
 	t := p.of
-	for lo := 0; lo < n; lo += truthRows {
-		m := min(truthRows, n-lo)
+	for lo := 0; lo < len(nodes); lo += truthRows {
+		m := min(truthRows, len(nodes)-lo)
 		some := rows[lo*t.dim:][:m*t.dim]
 		kernel.GEMMTB(p.pool, p.scores, some, t.rows,
 			kernel.Shape{M: m, N: t.dim, K: len(t.nodes)})
@@ -254,7 +257,7 @@ func (p *truthPart) look(first int, rows []float32, n int) {
 			if t.by == Euclid {
 				half = kernel.SquareSum(some[i*t.dim:][:t.dim]) / 2
 			}
-			node := uint32(first + lo + i)
+			node := nodes[lo+i]
 			for q, v := range p.scores[i*len(t.nodes):][:len(t.nodes)] {
 				if v -= half; v > p.best[q].least && node != t.nodes[q] {
 					p.best[q].add(scored{score: v, id: node})

@@ -10,6 +10,8 @@ import (
 	"gdb/layout"
 	"gdb/train/ivf"
 	"gdb/train/link/triples"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Options say which index is made.
@@ -40,12 +42,12 @@ func Build(ctx context.Context, st *layout.Store, dev blockdev.Device, opt Optio
 	if opt.By == "" {
 		opt.By = rows.closeness()
 	}
-	count, dim := rows.shape()
+	deleted, err := st.Deleted(ctx)
+	if err != nil {
+		return m, err
+	}
 	_, sums := rows.(*learned)
-	made, err := ivf.Build(ctx, ivf.Rows{Count: count, Dim: dim,
-		Each: func(ctx context.Context, fn func(first int, rows []float32) error) error {
-			return rows.each(ctx, scanRows, fn)
-		}}, ivf.Options{Budget: opt.Budget,
+	made, err := ivf.Build(ctx, there(rows, deleted), ivf.Options{Budget: opt.Budget,
 		Place: ivf.Place{Store: st, Dev: dev, Path: pathOf(opt.Of), Of: tag}, By: opt.By,
 		Recall: opt.Recall, Sums: sums, Threads: opt.Threads, Seed: opt.Seed,
 		Progress: opt.Progress})
@@ -57,4 +59,33 @@ func Build(ctx context.Context, st *layout.Store, dev blockdev.Device, opt Optio
 		Values: made.Vectors, Of: tag, By: opt.By, Lists: made.Lists, Probes: made.Probes,
 		Rerank: made.Rerank, Recall: made.Recall}
 	return m, st.Catalog().PutIndex(ctx, m)
+}
+
+// there returns the vectors of the nodes that were not deleted; deleted may be nil.
+func there(rows source, deleted *roaring.Bitmap) ivf.Rows {
+	if deleted == nil {
+		deleted = roaring.New()
+	}
+	count, dim := rows.shape()
+	r := ivf.Rows{Count: count - int(deleted.GetCardinality()), Dim: dim}
+	r.Each = func(ctx context.Context, fn func(nodes []uint32, rows []float32) error) error {
+		var nodes []uint32
+		var kept []float32
+		return rows.each(ctx, scanRows, func(first int, rows []float32) error {
+			nodes, kept = nodes[:0], kept[:0]
+			for i := range len(rows) / dim {
+				if node := uint32(first + i); !deleted.Contains(node) {
+					nodes = append(nodes, node)
+				}
+			}
+			if len(nodes) == len(rows)/dim {
+				return fn(nodes, rows)
+			}
+			for _, node := range nodes {
+				kept = append(kept, rows[(int(node)-first)*dim:][:dim]...)
+			}
+			return fn(nodes, kept)
+		})
+	}
+	return r
 }

@@ -44,5 +44,5 @@ func check(ctx context.Context, st *layout.Store, dev blockdev.Device, m kv.Inde
 		return err
 	}
 	defer func() { err = errors.Join(err, x.Close()) }()
-	return x.Check(ctx)
+	return x.Check(ctx, st.Meta().Nodes)
 }

@@ -191,3 +191,72 @@ func TestDeleted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestIndexLeavesOutDeleted: an index has the vectors of the nodes that are there, and equals one
+// of these alone but for the numbers of nodes.
+func TestIndexLeavesOutDeleted(t *testing.T) {
+	const n, dim = 5000, 4
+	st, x := builtStore(t, n, dim)
+	dev, of := layouttest.Device(t), triples.VectorsOf{Features: st.Meta().Features[0].Name}
+	rows, err := openSource(t.Context(), st, dev, of, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := roaring.BitmapOf(0, 1, 7, scanRows-1, scanRows, n-1)
+	deleted.AddRange(100, 400)
+	all := there(rows, deleted)
+	var nodes []uint32
+	err = all.Each(t.Context(), func(some []uint32, rows []float32) error {
+		for i, v := range some {
+			if !slices.Equal(rows[i*dim:][:dim], x[v*dim:][:dim]) {
+				t.Errorf("node %d has %v, want %v", v, rows[i*dim:][:dim], x[v*dim:][:dim])
+			}
+		}
+		nodes = append(nodes, some...)
+		return nil
+	})
+	want := roaring.New()
+	want.AddRange(0, n)
+	want.AndNot(deleted)
+	if err != nil || !slices.Equal(nodes, want.ToArray()) || all.Count != len(nodes) ||
+		all.Dim != dim {
+		t.Errorf("%d of %d rows of %d nodes, %v", len(nodes), all.Count, want.GetCardinality(), err)
+	}
+	opt := ivf.Options{Place: ivf.Place{Store: st, Dev: dev, Path: "prep/some.ivf"},
+		By: ivf.Euclid, Recall: 0.9, Threads: 2, Seed: 1}
+	opt.Budget = mem.NewBudget(128 << 20)
+	made, err := ivf.Build(t.Context(), all, opt)
+	if err != nil || made.Vectors != want.GetCardinality() {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	dense := opt
+	dense.Path = "prep/dense.ivf"
+	same, err := ivf.Build(t.Context(), ivf.Rows{Count: len(nodes), Dim: dim,
+		Each: func(ctx context.Context, fn func(nodes []uint32, rows []float32) error) error {
+			count := uint32(0)
+			return all.Each(ctx, func(some []uint32, rows []float32) error {
+				ranks := make([]uint32, len(some))
+				for i := range ranks {
+					ranks[i] = count + uint32(i)
+				}
+				count += uint32(len(some))
+				return fn(ranks, rows)
+			})
+		}}, dense)
+	if err != nil || same != made {
+		t.Errorf("%+v, %v, want %+v", same, err, made)
+	}
+	index, err := ivf.Open(t.Context(), opt.Place, opt.Budget, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := index.Check(t.Context(), n); err != nil {
+		t.Error(err)
+	}
+	if err := index.Check(t.Context(), n-65); err == nil {
+		t.Error("nodes that are not there were not found")
+	}
+	if err := errors.Join(index.Close(), rows.Close()); err != nil {
+		t.Error(err)
+	}
+}
