@@ -247,6 +247,7 @@ func TestUnused(t *testing.T) {
 		{func(c *Config) { c.EdgeWeight = true }, "edge times, edge types"},
 		{func(c *Config) { c.EdgeFeatures = []string{"weight"} }, "edge times, edge types"},
 		{func(c *Config) { c.Model = "rgcn" }, "edge weights, edge times"},
+		{func(c *Config) { c.Target = "weight" }, "edge types"},
 		{func(c *Config) { c.Sample = setting.SampleWeighted }, "edge times, edge types"},
 		{func(c *Config) { c.Sample = setting.SampleLatest }, "edge weights, edge types"},
 		{func(c *Config) { c.Before = before(7) }, "edge weights, edge types"},

@@ -225,7 +225,7 @@ func (c Chosen) Unused(m *kv.Meta) (names []string) {
 	spec := c.Spec(c.Dims(c.Precomputed().Parts(), 1))
 	reads := spec.Extras()
 	if m.Weighted && !c.EdgeWeight && !slices.Contains(c.EdgeFeatures, loader.EdgeWeight) &&
-		c.Sample != setting.SampleWeighted {
+		c.Sample != setting.SampleWeighted && !c.OfEdges() {
 		names = append(names, "edge weights")
 	}
 	if m.Timestamped && c.Sample != setting.SampleLatest && c.Before == nil &&

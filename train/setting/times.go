@@ -75,8 +75,9 @@ func (c *Node) EdgeTarget() (t EdgeTarget, err error) {
 			break
 		}
 		return t, fmt.Errorf("train: --target %s: edges have a weight that can be predicted: give "+
-			"weight, RELATION.weight, or either compared with a number, as in weight<0; a "+
-			"column of nodes is learned if it was ingested as --label-col TYPE.COLUMN", of)
+			"weight, RELATION.weight, or either compared with a number, as in weight<0; another "+
+			"column of edges is learned if it was ingested as --weight-col RELATION.COLUMN, and "+
+			"one of nodes if as --label-col TYPE.COLUMN", of)
 	}
 	return t, nil
 }
