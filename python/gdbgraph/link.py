@@ -22,8 +22,8 @@ class LinkLoader(Loader):
     epoch, in another order and with other negatives.
 
     The seeds of a batch are the ends of its edges, each once. A negative is an edge of the batch
-    with another target, drawn uniformly among all nodes but deleted ones: it may be an edge by
-    chance. Same seed, same batches. Of a split train, the lists that neighbors are drawn from have the edges of the
+    with another target, drawn uniformly among all nodes but deleted ones, of a typed store among
+    those of the target's type: it may be an edge by chance. Same seed, same batches. Of a split train, the lists that neighbors are drawn from have the edges of the
     batch too, as PyG's LinkNeighborLoader has it. Edges take 8 bytes in this process, 2 more with a
     type, and 8 more for the order of an epoch.
     """
@@ -150,7 +150,7 @@ class EdgeEpochs:
         drawn = math.ceil(len(chosen) * self._negatives)
         of = np.arange(drawn) % len(chosen)
         rng = np.random.default_rng([self._seed, self._epoch, number])
-        other = self._nodes.at(rng.integers(0, self._nodes.count, drawn, dtype=np.uint32))
+        other = self._nodes.like(target[of], rng)
         ends = np.concatenate([source, source[of], target, other])
         seeds, places = np.unique(ends.astype(np.uint32, copy=False), return_inverse=True)
         label = np.zeros(len(chosen) + drawn, np.float32)

@@ -204,7 +204,8 @@ class Store:
             for first in range(0, self.num_deleted, _IDS):
                 parts.append(self._arrays(_wire.DELETED, {
                     "first": first, "count": min(_IDS, self.num_deleted - first)})["n_id"])
-            self._there = Present(self.num_nodes, np.concatenate(parts))
+            self._there = Present(self.num_nodes, np.concatenate(parts),
+                                  (self.first_nodes or {}).values())
         return self._there
 
     def node_types_of(self, ids: Any) -> Any:

@@ -51,6 +51,16 @@ def test_places_among_present() -> None:
             assert np.array_equal(present.at(np.arange(count - gone, dtype=np.uint32)), want)
 
 
+def test_nodes_of_a_type() -> None:
+    firsts, gone = [0, 10, 10, 30], np.array([0, 1, 2, 9, 10, 29, 39])
+    present, rng = Present(40, gone, firsts), np.random.default_rng(3)
+    for node, low, high in ((3, 0, 10), (8, 0, 10), (11, 10, 30), (28, 10, 30), (30, 30, 40)):
+        counts = np.bincount(present.like(np.full(9000, node), rng), minlength=40)
+        want = np.setdiff1d(np.arange(low, high), gone)
+        assert np.array_equal(np.flatnonzero(counts), want)
+        assert abs(counts[want] - 9000 / len(want)).max() < 200
+
+
 def test_nodes(deleted, there) -> None:
     assert deleted.num_nodes == 500 and deleted.num_deleted == len(GONE)
     assert np.array_equal(deleted.nodes(), there)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,20 @@ def test_split(typed, arrays) -> None:
         assert np.array_equal(batch.y, arrays["labels"][batch.n_id[: batch.batch_size]])
         seen += batch.input_id.tolist()
     assert sorted(seen) == list(range(typed.edge_splits["val"]))
+
+
+def test_negatives_of_a_type(gdb, tmp_path) -> None:
+    (tmp_path / "user.csv").write_text("id\n" + "".join(f"u{i}\n" for i in range(90)))
+    (tmp_path / "item.csv").write_text("id\n" + "".join(f"i{i}\n" for i in range(10)))
+    rows = [f"u{i % 90},i{i * 7 % 10}\n" for i in range(500)]
+    (tmp_path / "buys.csv").write_text("user,item\n" + "".join(rows))
+    subprocess.run([gdb, "ingest", "--nodes", "user=user.csv", "--nodes", "item=item.csv",
+                    "--edges", "user:buys:item=buys.csv", "--reverse", "--edge-split",
+                    "random=80/10/10", "--out", "shop.gdb", "--quiet"], check=True, cwd=tmp_path)
+    with gdbgraph.open(tmp_path / "shop.gdb", threads=1) as shop:
+        for batch in shop.link_loader([3], 64, neg_sampling_ratio=2, output="numpy"):
+            ends = shop._types_of(batch.n_id)[batch.edge_label_index]
+            assert (ends[0] != ends[1]).all() and (batch.edge_label == 0).sum() > 1
 
 
 def test_given_edges(store, arrays) -> None:
