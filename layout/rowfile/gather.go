@@ -304,6 +304,10 @@ func (r *Reader) planRows(m *merging, p *rowsPart, keys []uint64) int {
 	unit := int64(r.shape.SumBytes)
 	used := int64(0) // bytes of the buffer
 	for i, key := range keys {
+		if i > 0 && key>>32 == keys[i-1]>>32 { // the same row, for another list of a sweep
+			p.at = append(p.at, p.at[i-1])
+			continue
+		}
 		from, to := r.shape.span(key >> 32)
 		if from == to {
 			p.at = append(p.at, 0) // a row of no values
@@ -353,23 +357,25 @@ func (r *Reader) deliver(ctx context.Context, p *rowsPart,
 	buf, unit, pad := p.buf, int64(r.shape.SumBytes), r.shape.padded()
 	var steps pace.Steps
 	verified := int64(0) // where the next unit to verify may begin in the buffer
+	var values []byte    // the last row
 	for i, key := range p.keys {
-		row, at, width := r.shape.at(key>>32), int64(p.at[i]), r.shape.width(key>>32)
-		lead := row % unit
-		for u := max(verified, at-lead); u < at+width; u += unit {
-			off := row + u - at
-			want := r.sums.want(off/unit, &p.sums)
-			if err := r.verify(ctx, off, buf[u:u+unit], want); err != nil {
-				return err
+		if i == 0 || key>>32 != p.keys[i-1]>>32 {
+			row, at, width := r.shape.at(key>>32), int64(p.at[i]), r.shape.width(key>>32)
+			lead := row % unit
+			for u := max(verified, at-lead); u < at+width; u += unit {
+				off := row + u - at
+				want := r.sums.want(off/unit, &p.sums)
+				if err := r.verify(ctx, off, buf[u:u+unit], want); err != nil {
+					return err
+				}
+				verified = u + unit
 			}
-			verified = u + unit
+			if values = buf[at : at+width]; pad != nil {
+				values = pad(values, 1)
+			}
 		}
-		if err := steps.Took(ctx, 1+int(width)/entryBytes); err != nil {
+		if err := steps.Took(ctx, 1+len(values)/entryBytes); err != nil {
 			return err
-		}
-		values := buf[at : at+width]
-		if pad != nil {
-			values = pad(values, 1)
 		}
 		if err := emit(uint32(key), values); err != nil {
 			return err

@@ -164,18 +164,23 @@ func (r *Reader) SweepCost(keys iter.Seq[[]uint64], lists int) (once ReadCost, a
 	for i := range of {
 		of[i].init()
 	}
+	row, from, to := r.shape.Nodes, int64(0), int64(0) // the last row that was counted
 	for some := range keys {
 		for _, key := range some {
 			list := int(uint32(key))
 			if list >= lists || key>>32 >= r.shape.Nodes {
 				continue
 			}
-			from, to := r.shape.span(key >> 32)
+			if key>>32 != row {
+				row = key >> 32
+				if from, to = r.shape.span(row); from < to {
+					all.count(&once, from, to)
+					sums.add(r, from, to)
+				}
+			}
 			if from == to {
 				continue // a row of no values
 			}
-			all.count(&once, from, to)
-			sums.add(r, from, to)
 			of[list].add(from, to)
 			of[list].sums.add(r, from, to)
 		}
