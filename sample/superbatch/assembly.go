@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"gdb/internal/bug"
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 	"gdb/sample"
 	"gdb/sample/rowcache"
 )
@@ -409,7 +409,7 @@ func (t *assembly) order(f *frame) error {
 	for k, v := range f.missed {
 		t.keys = append(t.keys, uint64(v)<<32|uint64(f.at[k]))
 	}
-	slices.Sort(t.keys)
+	pace.RadixSort(t.keys)
 	for k, key := range t.keys {
 		f.missed[k], f.at[k] = sample.NodeID(key>>32), uint32(key)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math/bits"
 
 	"gdb/internal/mem"
 	"gdb/internal/pace"
@@ -17,8 +18,12 @@ import (
 type missing struct {
 	out   *fileWriter
 	file  *fileReader
+	nodes uint64   // of the graph
 	first []uint32 // first node of each range, ascending from 0
-	refs  [][]ref  // records of each range
+	// place has the range of the first of each 1<<shift nodes.
+	place [1 << placeBits]uint16
+	shift int
+	refs  [][]ref // records of each range
 	held  mem.Account
 	lists uint32
 
@@ -35,6 +40,8 @@ const (
 	missingRecord, missingRecordLeast = 8 << 10, 512
 	// missingRangesMost bounds the number of ranges.
 	missingRangesMost = 1 << 10
+	// placeBits is the logarithm of the number of places at which a node's range is looked up.
+	placeBits = 12
 	// missingReads is the number of records that are read at once.
 	missingReads = 16
 	// missingBytes bounds the bytes on disk that a missed row takes besides the row itself: its
@@ -44,11 +51,11 @@ const (
 	missingPerRange = 4 + 24 + 8
 )
 
-// newMissing begins to collect the given number of keys, of which atOnce fit in memory when they
-// are read. It collects them in room.
-func newMissing(id identity, keys uint64, atOnce int, room []uint64,
+// newMissing begins to collect the given number of keys of a graph of some nodes. As many as atOnce
+// fit in memory when they are read. It collects them in room.
+func newMissing(id identity, nodes, keys uint64, atOnce int, room []uint64,
 	budget *mem.Budget) (*missing, error) {
-	m := &missing{room: room, held: mem.NewAccount(budget, "superbatch rows")}
+	m := &missing{room: room, nodes: nodes, held: mem.NewAccount(budget, "superbatch rows")}
 	ranges := 1
 	if keys > uint64(atOnce) { // half of what fits is wanted: ranges are not equal
 		ranges = int(min(2*keys/uint64(max(1, atOnce))+1, missingRangesMost,
@@ -66,27 +73,40 @@ func newMissing(id identity, keys uint64, atOnce int, room []uint64,
 	return m, nil
 }
 
-// cut sets where ranges begin, from the nodes of the first list.
+// cut sets where ranges begin, from the nodes of the first list in ascending order.
 func (m *missing) cut(nodes []uint64) {
 	m.first = make([]uint32, len(m.refs))
 	for r := range m.first[1:] {
 		m.first[r+1] = uint32(nodes[(r+1)*len(nodes)/len(m.first)])
 	}
+	m.shift = max(0, bits.Len64(m.nodes-1)-placeBits)
+	r := 0
+	for p := range m.place {
+		r = m.from(r, uint64(p)<<m.shift)
+		m.place[p] = uint16(r)
+	}
+}
+
+// from returns the range of a node, which is r or after it.
+func (m *missing) from(r int, node uint64) int {
+	for r+1 < len(m.first) && node >= uint64(m.first[r+1]) {
+		r++
+	}
+	return r
 }
 
 // perRange returns how many keys of a range are collected before they are written.
 func (m *missing) perRange() int { return min(missingRecord, len(m.room)/len(m.refs)) }
 
-// add adds the nodes that the next batch misses, in ascending order.
+// add adds the nodes that the next batch misses. It may change their order.
 func (m *missing) add(nodes []uint64) error {
 	if m.first == nil && len(nodes) > 0 {
+		pace.RadixSort(nodes)
 		m.cut(nodes)
 	}
-	r, per := 0, m.perRange()
+	per := m.perRange()
 	for _, v := range nodes {
-		for r+1 < len(m.first) && v >= uint64(m.first[r+1]) {
-			r++
-		}
+		r := m.from(int(m.place[v>>m.shift]), v)
 		m.room[r*per+m.fill[r]] = v<<32 | uint64(m.lists)
 		if m.fill[r]++; m.fill[r] == per {
 			if err := m.flush(r); err != nil {
@@ -144,14 +164,13 @@ func (m *missing) close() error {
 // chunks yields the keys of the first lists, ascending, a range at a time or as much of it as keys
 // has room for; keys must have room for one key per list. An error of reading ends it early and is
 // left in m.err. Time: O(1) per key, besides sorting.
-func (m *missing) chunks(ctx context.Context, lists int, nodes uint64,
-	keys []uint64) iter.Seq[[]uint64] {
+func (m *missing) chunks(ctx context.Context, lists int, keys []uint64) iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
 		if m.err != nil {
 			return
 		}
 		for r := range m.first {
-			first, end := uint64(m.first[r]), nodes
+			first, end := uint64(m.first[r]), m.nodes
 			if r+1 < len(m.first) {
 				end = uint64(m.first[r+1])
 			}

@@ -21,15 +21,10 @@ func TestMissing(t *testing.T) {
 			rapid.Uint64Range(1, 1<<32)).Draw(rt, "nodes")
 		lists := rapid.SliceOfN(rapid.SliceOfDistinct(rapid.Uint64Range(0, nodes-1),
 			rapid.ID[uint64]), 1, 6).Draw(rt, "lists")
-		total := uint64(0)
-		for _, l := range lists {
-			slices.Sort(l)
-			total += uint64(len(l))
-		}
 		keys := make([]uint64, rapid.IntRange(len(lists), 20).Draw(rt, "at once"))
-		room := make([]uint64, rapid.IntRange(1, 4*missingRecordLeast).Draw(rt, "room"))
+		room := make([]uint64, rapid.IntRange(1, 30*missingRecordLeast).Draw(rt, "room"))
 		buf := readBuffer{}
-		m := mustMissing(rt, &b, lists, total, keys, room, &buf)
+		m := mustMissing(rt, &b, nodes, lists, keys, room, &buf)
 		for first := range len(lists) + 1 {
 			var want, got []uint64
 			for k, l := range lists[:first] {
@@ -38,7 +33,7 @@ func TestMissing(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			for some := range m.chunks(t.Context(), first, nodes, keys) {
+			for some := range m.chunks(t.Context(), first, keys) {
 				got = append(got, some...)
 			}
 			if m.err != nil || !slices.Equal(got, want) {
@@ -52,10 +47,14 @@ func TestMissing(t *testing.T) {
 }
 
 // mustMissing writes the keys of lists.
-func mustMissing(t rapid.TB, b *builder, lists [][]uint64, total uint64, keys, room []uint64,
-	buf *readBuffer) *missing {
+func mustMissing(t rapid.TB, b *builder, nodes uint64, lists [][]uint64, keys,
+	room []uint64, buf *readBuffer) *missing {
 	t.Helper()
-	m, err := newMissing(b.identity(1), total, len(keys), room, nil)
+	total := uint64(0)
+	for _, l := range lists {
+		total += uint64(len(l))
+	}
+	m, err := newMissing(b.identity(1), nodes, total, len(keys), room, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gdb/internal/mem"
-	"gdb/internal/pace"
 	"gdb/layout/rowfile"
 	"gdb/sample"
 )
@@ -208,7 +207,7 @@ func (w *sweep) weigh(ctx context.Context) (bool, error) {
 
 // chunks yields the sorted keys of the span's first batches, some at a time.
 func (w *sweep) chunks(ctx context.Context, batches int) iter.Seq[[]uint64] {
-	return w.missing.chunks(ctx, batches, w.b.cfg.rowCount(), w.keys)
+	return w.missing.chunks(ctx, batches, w.keys)
 }
 
 // extend sets the end of the span. It returns false if there is no room to sweep even for one
@@ -327,7 +326,8 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	f := w.newFinder(b)
 	id := w.s.id
 	id.Seq = w.s.first + uint64(w.first)
-	w.missing, err = newMissing(id, w.misses, len(w.keys), f.room, w.b.cfg.Budget)
+	w.missing, err = newMissing(id, w.b.cfg.rowCount(), w.misses, len(w.keys), f.room,
+		w.b.cfg.Budget)
 	if err != nil {
 		return err
 	}
@@ -404,7 +404,6 @@ func (w *sweep) missed(i int, nodes, plan []byte, f *finder) error {
 			missed = append(missed, uint64(ids[k]))
 		}
 	}
-	pace.RadixSort(missed)
 	return w.missing.add(missed)
 }
 
