@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/internal/rng"
+
 	"pgregory.net/rapid"
 )
 
@@ -44,6 +46,36 @@ func TestMissing(t *testing.T) {
 			rt.Fatal(err)
 		}
 	})
+}
+
+// TestRangesAreEven: nodes of the first list are dealt out evenly, in whatever order they come.
+func TestRangesAreEven(t *testing.T) {
+	const nodes, ranges = 1 << 12, 8
+	c := testConfig(t)
+	b := builder{cfg: &c, dir: c.Prep}
+	if err := c.FS.MkdirAll(c.Prep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m, err := newMissing(b.identity(1), nodes, nodes, 2*nodes/(ranges-1),
+		make([]uint64, ranges*nodes), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, draw := make([]uint64, nodes), rng.NewPermutation(nodes, 1)
+	for i := range first {
+		first[i] = draw.At(uint64(i))
+	}
+	if err := m.add(first); err != nil {
+		t.Fatal(err)
+	}
+	for r, n := range m.fill {
+		if len(m.fill) != ranges || n != nodes/ranges {
+			t.Errorf("range %d of %d has %d nodes of %d", r, len(m.fill), n, nodes)
+		}
+	}
+	if err := m.close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // mustMissing writes the keys of lists.
