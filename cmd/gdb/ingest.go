@@ -117,7 +117,8 @@ func ingestFlags(f *pflag.FlagSet, opt *ingest.Options, more *ingestWords) {
 	f.StringArrayVar(&more.splits, "split", nil,
 		"NAME=FILE: members of a split, repeatable; or random=60/20/20")
 	f.StringVar(&opt.EdgeSplit, "edge-split", "",
-		"splits of edges for link prediction: random=85/5/10")
+		"splits of edges for link prediction: random=85/5/10, or "+
+			"time=2024-01-01,2024-06-01: val from the first time on, test from the second")
 	columnFlags(f, opt, more)
 	f.IntVar(&opt.SplitColumn, "split-column", 0,
 		"default column of a splits.npy of several splits")

@@ -15,6 +15,7 @@ import (
 	"gdb/layout"
 	"gdb/layout/ingest/source"
 	"gdb/layout/layouttest"
+	"gdb/layout/splits"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -46,6 +47,7 @@ var crashCases = []struct {
 		Partitioner: "random"}, false, 11},
 	{"edge splits of text", "text", Options{Undirected: true, EdgeSplit: "random=50/25/25"}, true,
 		13},
+	{"edge splits by time", "integer", Options{EdgeSplit: "time=0,1"}, false, 13},
 	{"tables", "tables", typedOptions(), true, 17},
 	{"tables of integers", "tables", typedOptions(), false, 23},
 	{"tables with edge splits", "tables", drawn(typedOptions()), false, 29},
@@ -75,7 +77,7 @@ func prepare(t testing.TB, i int, fs vfs.FS, resume bool) *pipeline {
 		src = keyedTables(t, &opt)
 	} else {
 		g := random(uint64(i), c.kind, 40, 300)
-		g.typed, g.chunk = true, 50
+		g.typed, g.chunk, g.timed = true, 50, splits.AreEdgeTimes(opt.EdgeSplit)
 		src = g
 	}
 	p := fixedIdentity(small(t, fs, src, opt))

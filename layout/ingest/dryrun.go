@@ -74,7 +74,7 @@ func (p *pipeline) plan() *Plan {
 	for _, name := range p.edgeSplitNames() {
 		plan.Files = append(plan.Files, edgefile.Path(name))
 	}
-	if p.draw != nil || len(p.info.EdgeSplits) > 0 {
+	if len(p.edgeSplitNames()) > 0 {
 		plan.DiskBytes += edges * int64(edgefile.EdgeBytes(p.codec.Typed))
 	}
 	codec := p.codec

@@ -96,7 +96,7 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 				opt.Features)
 		}
 	}
-	draw, err := edgeDraw(&opt, info)
+	split, err := newEdgeSplit(&opt, info)
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +110,10 @@ func newPipeline(fs vfs.FS, src source.Source, opt Options) (*pipeline, error) {
 		Report: opt.Progress}
 	named, _ := src.(keys.Named)
 	return &pipeline{Work: work, src: src, named: named, info: info, opt: opt, hash: ids.Hash,
-		random: rand.Reader, draw: draw, codec: stream.EdgeCodec{Typed: info.Typed,
+		random: rand.Reader, EdgeSplit: split, codec: stream.EdgeCodec{Typed: info.Typed,
 			Weighted: info.Weighted, Timed: info.Timed, Split: len(info.EdgeSplits) > 0 ||
-				draw != nil && reverses, Numbered: opt.Merge == "last" ||
-				len(info.EdgeTables) > 0}}, nil
+				split.Times != nil || split.Draw != nil && reverses,
+			Numbered: opt.Merge == "last" || len(info.EdgeTables) > 0}}, nil
 }
 
 // checkChoices finds values that are none of those that an option has; "" is the default of all.
@@ -465,7 +465,7 @@ type pipeline struct {
 	level *LevelNodes
 	opt   Options
 	codec stream.EdgeCodec
-	draw  *splits.EdgeDraw // of the edges' splits; nil for none
+	splits.EdgeSplit
 	// hash is ids.Hash, or a weaker one in tests.
 	hash func(seed uint64, external []byte) uint64
 	// random gives the identity of the store, and nothing else.

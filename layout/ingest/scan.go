@@ -386,6 +386,9 @@ func (s *scanner) general(c *source.EdgeChunk) error {
 		if err != nil {
 			return err
 		}
+		if s.p.Times != nil {
+			split = uint16(s.p.Times.Split(time) + 1)
+		}
 		s.p.codec.Pack(rec[ends:], typ, weight, time, split, first+uint64(i))
 		if s.out.RowBytes > 0 {
 			if err := s.carry(c, i, rec[:s.width], first); err != nil {

@@ -128,35 +128,34 @@ func (p *pipeline) splitSets(ctx context.Context, r *splitsResult,
 	return metas, err
 }
 
-// edgeDraw returns the draw that --edge-split asks for; nil without it.
-func edgeDraw(opt *Options, info *source.Info) (*splits.EdgeDraw, error) {
+// newEdgeSplit returns what --edge-split asks for.
+func newEdgeSplit(opt *Options, info *source.Info) (s splits.EdgeSplit, err error) {
 	if opt.EdgeSplit == "" {
-		return nil, nil
-	}
-	shares, err := splits.ParseEdgeShares(opt.EdgeSplit)
-	if err != nil {
-		return nil, input.Usage("--edge-split: %w", err)
+		return s, nil
 	}
 	if len(info.EdgeSplits) > 0 {
-		return nil, input.Usage("--edge-split %s, but the source has splits of its edges: give "+
+		return s, input.Usage("--edge-split %s, but the source has splits of its edges: give "+
 			"the files in a directory of other names, or leave the flag out", opt.EdgeSplit)
 	}
-	return splits.NewEdgeDraw(shares, opt.Seed), nil
+	if s, err = splits.ParseEdgeSplit(opt.EdgeSplit, opt.Seed, info.Timed); err != nil {
+		return s, input.Usage("--edge-split: %w", err)
+	}
+	return s, nil
 }
 
 // newDivider starts the files of the edges' splits; nil if there are none.
 func (p *pipeline) newDivider(nodes uint64, types int) (*splits.EdgeDivider, error) {
 	if names := p.edgeSplitNames(); len(names) > 0 {
 		return splits.NewEdgeDivider(splits.EdgeOptions{FS: p.FS, Path: p.Path,
-			UUID: p.Journal.UUID, Names: names, Nodes: nodes, Types: types, Draw: p.draw})
+			UUID: p.Journal.UUID, Names: names, Nodes: nodes, Types: types, EdgeSplit: p.EdgeSplit})
 	}
 	return nil, nil
 }
 
 // edgeSplitNames returns the names of the splits of the edges.
 func (p *pipeline) edgeSplitNames() []string {
-	if p.draw != nil {
-		return p.draw.Names()
+	if names := p.EdgeSplit.Names(); len(names) > 0 {
+		return names
 	}
 	return p.info.EdgeSplits
 }
@@ -177,7 +176,8 @@ func (p *pipeline) edgeSplits(ctx context.Context, r *results, m *nodeMap) error
 			s := layout.NewStore(p.FS, p.Dir, &kv.Meta{UUID: p.Journal.UUID, Nodes: m.nodes,
 				EdgeTypes: r.scan.EdgeTypes, Files: out.Files})
 			err := splits.CountUnseen(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
-			if err != nil || p.draw != nil { // a draw parts no edge from its reverse
+			// A draw parts no edge from its reverse, and by time what came before is known.
+			if err != nil || p.Draw != nil || p.Times != nil {
 				return err
 			}
 			return splits.CountReversed(ctx, s, out.Splits, p.Memory.Sort, p.Budget)

@@ -30,8 +30,8 @@ type EdgeOptions struct {
 	Names []string
 	Nodes uint64
 	Types int
-	// Draw decides the split at random; nil if records have the number of their split.
-	Draw *EdgeDraw
+	// EdgeSplit is how edges were put in splits. Without a draw, records have the number of theirs.
+	EdgeSplit
 }
 
 // EdgeDivider takes the edges of an ingest in the order of the in-lists, in groups: a group is an
@@ -165,6 +165,10 @@ func (d *EdgeDivider) Finish() (r EdgeResult, err error) {
 		if n == 0 && d.opt.Draw != nil {
 			return r, input.Usage("--edge-split: %s gets none of so few edges by chance: give "+
 				"it a larger share, or take another --seed", s.name)
+		}
+		if n == 0 && d.opt.Times != nil {
+			return r, input.Usage("--edge-split: no edge has a time at which it is in %s: give "+
+				"other times", s.name)
 		}
 		if err := s.w.Finish(); err != nil {
 			return r, err

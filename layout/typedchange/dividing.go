@@ -80,6 +80,10 @@ func drawOf(m *kv.Meta) (*splits.EdgeDraw, error) {
 		return nil, input.Usage("the edges are in splits that were not drawn by chance, so new " +
 			"ones are in none of them: ingest all sources anew")
 	}
+	if splits.AreEdgeTimes(shares) {
+		return nil, input.Usage("the edges are in splits by their times (--edge-split %s): ingest "+
+			"all sources anew", shares)
+	}
 	s, err := splits.ParseEdgeShares(shares)
 	if err != nil {
 		return nil, input.Usage("--edge-split: %w", err)
