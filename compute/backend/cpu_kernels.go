@@ -85,10 +85,11 @@ var cpuElements = map[string]cpuKernel{
 
 // activates writes an activation to a result of bfloat16: with the row In[1], if there is one, and
 // the dropout of the operands. It says whether the result is such.
-func (c *cpu) activates(o *Operands, a bf16.Activation) bool {
+func (c *cpu) activates(o *Operands, activation bf16.Activation) bool {
 	if !o.Out.Half {
 		return false
 	}
+	a := activation // on the heap, where kernels take it
 	if o.In[1].Len() > 0 {
 		a.Bias = c.values(o.In[1])
 	}

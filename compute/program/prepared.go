@@ -1,6 +1,8 @@
 package program
 
 import (
+	"slices"
+
 	"gdb/compute/backend"
 	"gdb/internal/bug"
 	"gdb/internal/dense"
@@ -426,7 +428,8 @@ func SizesOf(d *dense.Lists) (s Sizes) {
 }
 
 func (s *Sizes) set(d *dense.Lists) {
-	s.Nodes, s.Entries = s.Nodes[:0], s.Entries[:0]
+	s.Nodes = slices.Grow(s.Nodes[:0], d.Layers()+1)
+	s.Entries = slices.Grow(s.Entries[:0], d.Layers())
 	end := d.Nodes()
 	for l := range d.Layers() + 1 {
 		s.Nodes = append(s.Nodes, end-int(d.NodeIDOffsets[l]))
