@@ -106,3 +106,13 @@ func TestBatchesArePrepared(t *testing.T) {
 		closeAll(t, l)
 	}
 }
+
+// TestPreparedIsPlanned: each batch in memory has what is prepared of it.
+func TestPreparedIsPlanned(t *testing.T) {
+	d := Demand{Batch: sample.BatchSize{Nodes: 100, Inner: 10, Edges: 300}, Dim: 4, Ready: 2}
+	before, _ := d.loop()
+	d.Prepared = 1000
+	if after, _ := d.loop(); after-before != int64(Frames(2))*1000 {
+		t.Errorf("%d bytes more are planned", after-before)
+	}
+}

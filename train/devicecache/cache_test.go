@@ -207,3 +207,23 @@ func TestFailedFill(t *testing.T) {
 	rows.Fail = nil
 	check(t, c, batchOf(t, c, true, someNodes(50, 0)))
 }
+
+// TestPlacedAgain: when all rows of a batch are gathered a second time into the same memory, they
+// are placed anew, and the first places are given up.
+func TestPlacedAgain(t *testing.T) {
+	c, rows, _ := mustOpen(t)
+	if err := c.Fill(t.Context(), rows, someNodes(60, 3), testNodes); err != nil {
+		t.Fatal(err)
+	}
+	b := batchOf(t, c, false, someNodes(200, 0))
+	b.Dense.NodeIDs = someNodes(190, 7)
+	b.X = b.X[:190*testDim]
+	b.Prepared = newBatch(b.Dense.NodeIDs, 1).Prepared
+	if err := c.host.Gather(t.Context(), b.Dense.NodeIDs, b.X); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Place(b); err != nil {
+		t.Fatal(err)
+	}
+	check(t, c, b)
+}
