@@ -91,7 +91,7 @@ func TestEdgeTimes(t *testing.T) {
 func TestEdgeTimesOfTables(t *testing.T) {
 	fs := vfs.NewMem()
 	for name, text := range map[string]string{"u.csv": "id\n1\n2\n3\n",
-		"buys.csv": "user,friend,at\n1,2,2024-01-31\n2,3,2024-02-01\n3,1,2024-02-29\n" +
+		"buys.csv": "user,friend,at\n1,2,2024-01-31\n2,1,2024-02-01\n3,1,2024-02-29\n" +
 			"1,3,2024-03-01\n",
 		"knows.csv": "user,friend\n1,2\n1,3\n"} {
 		layouttest.WriteFile(t, fs, name, []byte(text))
