@@ -169,7 +169,9 @@ func beginAs(ctx context.Context, fs vfs.FS, dir string, resume bool) (w *work, 
 	case !resume:
 		err = w.sweepKilled(ctx)
 	case w.killed != nil:
-		err = w.sweepUnneeded(ctx)
+		if err = w.takeBack(); err == nil {
+			err = w.sweepUnneeded(ctx)
+		}
 	}
 	if err == nil {
 		w.dev, err = blockdev.Open(blockdev.Options{})
@@ -294,6 +296,10 @@ func (a *appending) run(ctx context.Context) (done *Added, err error) {
 			return done, err
 		}
 		if err := removeAll(a.fs, a.path("level")); err != nil {
+			return nil, err
+		}
+		// A commit that goes on must not find it beside what is read.
+		if err := steps.SyncDir(a.fs, a.path()); err != nil {
 			return nil, err
 		}
 	}
@@ -463,6 +469,9 @@ func (w *work) write(ctx context.Context, add leveled, level *kv.LevelMeta, of *
 	opt := ingest.Options{Out: w.path("level"), Both: slices.Contains(meta.Directions, "out"),
 		BlockBytes: meta.BlockBytes, Threads: of.Threads, Version: of.Version,
 		Progress: of.Progress, Normalize: "none", Resume: of.Resume, UUID: of.UUID}
+	if err := w.goOnWith(&opt); err != nil {
+		return err
+	}
 	opt.Memory = of.Memory - used
 	opt.AllowNaN = len(add.Info().Features) > 0
 	if len(meta.Features) > 0 && opt.AllowNaN {

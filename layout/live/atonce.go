@@ -41,6 +41,9 @@ func (a *appending) atOnce(ctx context.Context, src source.Source) (*Added, erro
 	}
 	opt := a.shaped()
 	opt.Out, opt.Both = a.path("level"), slices.Contains(a.meta.Directions, "out")
+	if err := a.goOnWith(&opt); err != nil {
+		return nil, err
+	}
 	m, err := ingest.RunLevel(ctx, a.fs, src, entering{a}, opt)
 	if err != nil {
 		return nil, err

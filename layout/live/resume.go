@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gdb/kv"
+	"gdb/layout"
 	"gdb/layout/ingest"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/source"
@@ -83,4 +84,40 @@ func (a *appending) claim(info *source.Info) (done *Added, err error) {
 // full.
 func (a *appending) waits(stopped bool, err error) bool {
 	return a.recorded && (stopped || vfs.IsNoSpaceError(err))
+}
+
+// settledPath is where a level or base is, below the folder of the work, that a killed commit had
+// moved to its place.
+const settledPath = "settled"
+
+// takeBack moves what a killed commit had moved to its place, before the catalog listed it, to the
+// folder of the work: the commit goes on with it.
+func (w *work) takeBack() error {
+	next := w.store.Meta().Snapshot + 1
+	from, to := w.store.Path(fmt.Sprintf("%s/%d", layout.LevelsDir, next)), w.path(settledPath)
+	if w.killed.Snapshot >= next || !w.isThere(from) || w.isThere(to) {
+		return nil
+	}
+	if err := w.fs.Rename(from, to); err != nil {
+		return fmt.Errorf("rename %s: %w", from, err)
+	}
+	return nil
+}
+
+// goOnWith has an ingest that goes on find what takeBack has moved.
+func (w *work) goOnWith(opt *ingest.Options) error {
+	from := w.path(settledPath)
+	if !opt.Resume || !w.isThere(from) || w.isThere(opt.Out) {
+		return nil
+	}
+	if err := w.fs.Rename(from, opt.Out); err != nil {
+		return fmt.Errorf("rename %s: %w", from, err)
+	}
+	return nil
+}
+
+// isThere reports whether there is a file or folder at a path.
+func (w *work) isThere(path string) bool {
+	_, err := w.fs.Stat(path)
+	return err == nil
 }

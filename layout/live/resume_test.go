@@ -146,10 +146,69 @@ func TestResume(t *testing.T) {
 					t.Errorf("change %d of %d: in tmp are %v, %v", n, all, names, err)
 				}
 			}
-			if went < places/2 || least > all/2 {
+			if went < min(places, all)/2 || least > all/2 {
 				t.Errorf("%d commits went on, with %d of %d changes at least", went, least, all)
 			}
 		})
+	}
+}
+
+// TestResumeAtMove kills commits when what they made is moved to its place, and right after: they
+// go on with it, and make little anew.
+func TestResumeAtMove(t *testing.T) {
+	for name, act := range resumeActs() {
+		for _, moved := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, moved=%t", name, moved), func(t *testing.T) {
+				base, all := act.store(t), 0
+				store := func() *vfs.MemFS {
+					return base.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100,
+						RNG: rand.New(rand.NewPCG(1, 1))})
+				}
+				whole := store()
+				if _, err := act.run(t.Context(), killed(whole, 1<<30, &all), false); err != nil {
+					t.Fatal(err)
+				}
+				fs, isKilled := store(), false
+				_, err := act.run(t.Context(), errorfs.Wrap(fs, errorfs.InjectorFunc(
+					func(op errorfs.Op) error {
+						if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+							return nil
+						}
+						at := op.Kind == errorfs.OpRename &&
+							(op.Path == "s/tmp/live/level" || op.Path == "s/tmp/live/base")
+						if at && moved && !isKilled {
+							isKilled = true
+							return nil
+						}
+						if isKilled = isKilled || at; isKilled {
+							return errKilled
+						}
+						return nil
+					})), false)
+				if !errors.Is(err, errKilled) {
+					t.Fatalf("%v, want that the move was found", err)
+				}
+				was, _ := base.List("s/levels") // there may be none yet
+				if now, _ := fs.List("s/levels"); moved != (len(now) > len(was)) {
+					t.Fatalf("there are the levels %v, of %v", now, was)
+				}
+				ops := 0
+				if _, err := act.run(t.Context(), killed(fs, 1<<30, &ops), true); err != nil {
+					t.Fatal(err)
+				}
+				if got, want := act.contents(t, fs), act.contents(t, whole); got != want {
+					t.Errorf("%s\nwant %s", got, want)
+				}
+				if got, want := levelFiles(t, fs), levelFiles(t, whole); !maps.EqualFunc(got, want,
+					bytes.Equal) {
+					t.Errorf("other bytes in files %v, want those in %v",
+						slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+				}
+				if ops > all/3 {
+					t.Errorf("going on takes %d of %d changes", ops, all)
+				}
+			})
+		}
 	}
 }
 

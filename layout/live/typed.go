@@ -143,6 +143,9 @@ func (w *work) ingestTyped(ctx context.Context, dir string, nodes *roaring.Bitma
 	opt := ingest.Options{Out: dir, Both: slices.Contains(meta.Directions, "out"),
 		BlockBytes: meta.BlockBytes, Threads: of.Threads, Version: of.Version,
 		Progress: of.Progress, Normalize: "none", UUID: id, Resume: of.Resume}
+	if err := w.goOnWith(&opt); err != nil {
+		return nil, err
+	}
 	opt.Memory = of.Memory - budget.Used()
 	return ingest.RunSource(ctx, w.fs, src, opt)
 }

@@ -215,9 +215,14 @@ func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source
 	if len(r.meta.Features) > 0 {
 		opt.FeatureDType = r.meta.Features[0].DType
 	}
-	made, err := ingest.RunSource(ctx, r.fs, src, opt)
-	if err != nil {
+	if err := r.goOnWith(&opt); err != nil {
 		return nil, err
+	}
+	made := r.finished(ctx, opt.Out)
+	if made == nil {
+		if made, err = ingest.RunSource(ctx, r.fs, src, opt); err != nil {
+			return nil, err
+		}
 	}
 	done = &Added{LevelMeta: r.newLevel(src.Fresh(), kv.SourceMeta{Format: info.Format,
 		Paths: info.Paths}), Replaced: src.Changed(), Anew: true}
@@ -227,6 +232,19 @@ func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source
 		done.Bytes += f.Size
 	}
 	return done, r.becomeBase(ctx, opt.Out, done.Path, made)
+}
+
+// finished returns the record of the new base if the commit that goes on had ended its ingest, and
+// becomeBase had given it the sources of the store; else nil.
+func (r *rewriting) finished(ctx context.Context, out string) *kv.Meta {
+	if !r.opt.Resume {
+		return nil
+	}
+	s, err := layout.Open(ctx, r.fs, out)
+	if err != nil || s.Meta().Source.Format != r.meta.Source.Format {
+		return nil // the ingest goes on
+	}
+	return s.Meta()
 }
 
 // staying returns the edges of the store that stay.
