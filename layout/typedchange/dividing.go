@@ -15,12 +15,12 @@ import (
 	"gdb/layout/typedlevel"
 )
 
-// Divider gives new edges of a store whose edges are in splits a split each: that of the edges that
-// the store has between the same two nodes, of any relation and direction, else the one that the
-// ingest would have drawn for the numbers that these nodes have from now on. So all edges between
-// two nodes stay in one split, also when nodes are numbered anew.
+// Divider gives new edges of a store whose edges are in splits a split each: the one of their time,
+// or that of the edges that the store has between the same two nodes, of any relation and
+// direction, else the one that the ingest would have drawn for the numbers that these nodes have
+// from now on. So all edges between two nodes stay in one split, also when nodes are numbered anew.
 type Divider struct {
-	draw  *splits.EdgeDraw
+	how   splits.EdgeSplit
 	pairs []uint64 // two nodes of a new edge each, in order
 	of    []uint8  // by pair: the split of edges of the store in edgefile.Splits, from 1; 0: none
 	held  mem.Account
@@ -32,7 +32,7 @@ func NewDivider(ctx context.Context, of *kv.Meta, edges typedlevel.Edges, budget
 	*Divider, error) {
 	d := &Divider{held: mem.NewAccount(budget, "new edges")}
 	var err error
-	if d.draw, err = drawOf(of); err != nil {
+	if d.how, err = splitOf(of); err != nil {
 		return nil, err
 	}
 	err = edges(ctx, func(c *source.EdgeChunk) error {
@@ -62,33 +62,27 @@ func pairOf(c *source.EdgeChunk, i int) uint64 {
 	return min(c.SrcInt[i], c.DstInt[i])<<32 | max(c.SrcInt[i], c.DstInt[i])
 }
 
-// drawOf returns the draw by which an ingest put the edges of a store in splits.
-func drawOf(m *kv.Meta) (*splits.EdgeDraw, error) {
-	shares, seed := "", uint64(0)
+// splitOf returns how an ingest put the edges of a store in splits.
+func splitOf(m *kv.Meta) (s splits.EdgeSplit, err error) {
+	text, seed := "", uint64(0)
 	for _, arg := range m.Source.Args {
 		if value, is := strings.CutPrefix(arg, "--edge-split="); is {
-			shares = value
+			text = value
 		}
 		if value, is := strings.CutPrefix(arg, "--seed="); is {
-			var err error
 			if seed, err = strconv.ParseUint(value, 10, 64); err != nil {
-				return nil, input.Usage("the seed of the splits of the edges: %w", err)
+				return s, input.Usage("the seed of the splits of the edges: %w", err)
 			}
 		}
 	}
-	if shares == "" {
-		return nil, input.Usage("the edges are in splits that were not drawn by chance, so new " +
+	if text == "" {
+		return s, input.Usage("the edges are in splits that were not drawn by chance, so new " +
 			"ones are in none of them: ingest all sources anew")
 	}
-	if splits.AreEdgeTimes(shares) {
-		return nil, input.Usage("the edges are in splits by their times (--edge-split %s): ingest "+
-			"all sources anew", shares)
+	if s, err = splits.ParseEdgeSplit(text, seed, m.Timestamped); err != nil {
+		return s, input.Usage("--edge-split: %w", err)
 	}
-	s, err := splits.ParseEdgeShares(shares)
-	if err != nil {
-		return nil, input.Usage("--edge-split: %w", err)
-	}
-	return splits.NewEdgeDraw(s, seed), nil
+	return s, nil
 }
 
 // mark notes the split of edges of the store between nodes that new edges join.
@@ -110,14 +104,18 @@ func (s *Source) divide(c *source.EdgeChunk, fn func(c *source.EdgeChunk) error)
 	d, r := s.Divider, s.meta.Relations[c.TypeInt[0]]
 	of := make([]string, c.Len())
 	for i := range of {
+		if d.how.Times != nil {
+			of[i] = edgefile.Splits[d.how.Times.Split(c.Time[i])]
+			continue
+		}
 		at, _ := slices.BinarySearch(d.pairs, pairOf(c, i))
 		if d.of[at] > 0 {
 			of[i] = edgefile.Splits[d.of[at]-1]
 			continue
 		}
-		of[i] = d.draw.Of(s.number(r.Src, c.SrcInt[i]), s.number(r.Dst, c.DstInt[i]))
+		of[i] = d.how.Draw.Of(s.number(r.Src, c.SrcInt[i]), s.number(r.Dst, c.DstInt[i]))
 	}
-	for _, split := range d.draw.Names() {
+	for _, split := range d.how.Names() {
 		some := *Select(c, func(i int) bool { return of[i] == split })
 		if some.Split = split; some.Len() == 0 {
 			continue
