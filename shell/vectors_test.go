@@ -191,6 +191,7 @@ func TestVectorStatementsFail(t *testing.T) {
 	fails("SCORE ada, knows", "edges have 2 types")
 	fails("SCORE ada", "wants head, relation, tail")
 	fails("SCORE ?, knows, ?", "one may be ?, not both")
+	fails("SCORE ?, ?, 42", "one may be ?, not both")
 	fails("SCORE ada, ?, bob", "wants the name of a relation")
 	fails("SCORE ada, knows, bob TOP 3", "TOP and NEW want an end that is asked for")
 	fs, path := store.FS(), store.Path("runs", "transe", "checkpoint-1", "state")

@@ -243,8 +243,7 @@ func (p *parser) edge(word string) (e EdgeRef, err error) {
 	if err != nil {
 		return e, err
 	}
-	if !p.punct(",") {
-		e.Tail = second
+	if e.Tail = second; e.Head == nil && second == nil || !p.punct(",") {
 		return e, p.oneAsked(&e, word)
 	}
 	if middle.kind != tokWord && middle.kind != tokString {
