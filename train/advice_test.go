@@ -60,7 +60,8 @@ func TestSteepBeginning(t *testing.T) {
 	c := testConfig()
 	c.Normalize, c.LR = "none", 0.5
 	_, r := started(t, mustBuild(t, g), c)
-	if !strings.Contains(r.Steep, "where guessing has 1.386") {
+	if !strings.Contains(r.Steep, "where guessing has 1.386") ||
+		!strings.HasPrefix(r.Steep, "the loss of epoch 1 was") {
 		t.Errorf("steep: %q", r.Steep)
 	}
 	c.Warmup = 1

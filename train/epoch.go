@@ -130,7 +130,7 @@ func (s *session) FinishEpoch(ctx context.Context) (runs.Record, error) {
 	if err := s.weigh(&rec); err != nil {
 		return nil, err
 	}
-	s.steep = cmp.Or(steepLoss(&s.cfg, &rec, s.in.task.Outputs()), s.steep)
+	s.steep = cmp.Or(s.steep, steepLoss(&s.cfg, &rec, s.in.task.Outputs()))
 	return &rec, nil
 }
 
