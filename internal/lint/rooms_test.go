@@ -27,7 +27,7 @@ var largeRooms = map[string]int{
 	"train":                6830, // the loop of a run, what it reports, what it predicts, and why
 	"compute/kernel":       4860, // the CPU's kernels, one table, of two kinds of processor
 	"compute/kernel/gen":   4550, // their assembly, generated, a file a family
-	"train/link":           4400, // the loop of link prediction
+	"train/link":           4420, // the loop of link prediction
 	"shell/cypher/engine":  6050, // a pattern from its plan to its rows, also past memory
 	"compute/program":      6400, // operations with their references, and the passes over them
 }

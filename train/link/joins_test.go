@@ -90,7 +90,11 @@ func TestTypedDraws(t *testing.T) {
 						}
 					}
 				}
-				if len(edges) > s.neg.chunk(30) || len(edges) == 0 || len(draw) == 0 {
+				want := (c.Negatives*len(edges) + s.neg.chunk(30) - 1) / s.neg.chunk(30)
+				if c.NegativeSampling == setting.NegativesBatch {
+					want = len(edges)
+				}
+				if len(edges) > s.neg.chunk(30) || len(edges) == 0 || len(draw) != want {
 					t.Fatalf("%s: %d edges share %d negatives", name, len(edges), len(draw))
 				}
 			}
@@ -177,7 +181,8 @@ func TestTypedRows(t *testing.T) {
 	counts := map[uint32]int{}
 	n := newNegatives(&c, &j, part, 10)
 	n.count = 6000
-	for _, row := range n.draw(nil, 9, nil, triples.Query{Relation: 1, Head: true}) {
+	for _, row := range n.draw(nil, 9, make([]uint32, 1), triples.Query{Relation: 1, Head: true},
+		1) {
 		counts[row]++
 	}
 	for row := range uint32(10) {
@@ -204,7 +209,7 @@ func TestTypedDegrees(t *testing.T) {
 	for head, want := range []map[uint32]int{{30: 1500, 40: 3000, 20: 1500},
 		{0: 3000, 7: 1500, 19: 1500}} {
 		counts := map[uint32]int{}
-		for _, e := range n.draw(nil, 3, nil, triples.Query{Head: head == 1}) {
+		for _, e := range n.draw(nil, 3, make([]uint32, 1), triples.Query{Head: head == 1}, 1) {
 			counts[e]++
 		}
 		for e, times := range want {

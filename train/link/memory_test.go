@@ -59,9 +59,9 @@ func TestStepMemory(t *testing.T) {
 			t.Errorf("%s, %d negatives, staleness: %d bytes, want %d", x.sampling, x.negatives, got,
 				want)
 		}
-		shares := map[string]int64{setting.NegativesUniform: 4, setting.NegativesChunked: 13,
-			setting.NegativesEdge: 100}[x.sampling]
-		if got := stepRows(c, 4); x.negatives == 20 && shares > 0 && got != 2*(100+20*shares) {
+		draws := map[string]int64{setting.NegativesUniform: 23, setting.NegativesChunked: 203,
+			setting.NegativesEdge: 2000}[x.sampling]
+		if got := stepRows(c, 4); x.negatives == 20 && draws > 0 && got != 2*(100+draws) {
 			t.Errorf("%s, four pairs of types: %d rows", x.sampling, got)
 		}
 		if got, want := deviceStepBytes(c, 1000, 1), 4*x.device*9/8+1<<20; got != want {

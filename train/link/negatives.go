@@ -71,14 +71,21 @@ func (n *negatives) chunk(batch int) int {
 }
 
 // draw returns the negatives of queries that share them, in the memory of to. answers are the true
-// answers, and asked is one of the queries.
-func (n *negatives) draw(to []uint32, key uint64, answers []uint32, asked triples.Query) []uint32 {
+// answers, asked is one of the queries, and chunk says how many edges share all negatives. If they
+// are of several pairs of types, each pair gets a share of the negatives: with as many for each, a
+// step would change more rows, and learn less.
+func (n *negatives) draw(to []uint32, key uint64, answers []uint32, asked triples.Query,
+	chunk int) []uint32 {
 	to = to[:0]
 	if n.kind == setting.NegativesBatch {
 		return append(to, answers...)
 	}
 	s := rng.NewStream(key)
-	return n.drawSome(to, &s, n.count, asked)
+	count := n.count
+	if n.joins.pairOf != nil {
+		count = (count*len(answers) + chunk - 1) / chunk
+	}
+	return n.drawSome(to, &s, count, asked)
 }
 
 // drawSome appends count negatives of a query to to.

@@ -287,35 +287,35 @@ func stepRows(c *Config, pairs int) int64 {
 	if c.NegativeSampling == setting.NegativesBatch {
 		return 4 * int64(c.Batch)
 	}
-	return 2 * (int64(c.Batch) + stepShares(c, pairs)*int64(c.Negatives))
+	return 2 * (int64(c.Batch) + stepDraws(c, pairs))
 }
 
-// stepShares returns how many shares a step has at most, with drawn negatives: one more for each
-// further pair of types.
-func stepShares(c *Config, pairs int) int64 {
-	shares := pairs
+// stepDraws returns how many negatives a step draws for each side at most: each further pair of
+// types has one more by rounding.
+func stepDraws(c *Config, pairs int) int64 {
+	n := int64(c.Negatives)
 	switch c.NegativeSampling {
 	case setting.NegativesChunked:
-		shares += chunksOfBatch - 1
+		n *= chunksOfBatch
 	case setting.NegativesEdge:
-		shares = c.Batch
+		return n * int64(c.Batch)
 	}
-	return int64(min(shares, c.Batch))
+	return n + int64(pairs-1)
 }
 
 // stepOnce returns about what one step takes.
 func stepOnce(c *Config, entities, pairs int) int64 {
 	batch, dim, candidates := int64(c.Batch), int64(c.Dim), int64(c.Negatives)
 	rows := 8*batch + 4*candidates
-	shares := stepShares(c, pairs)
+	draws := stepDraws(c, pairs)
 	switch {
 	case c.Negatives == setting.NegativesAll:
 		candidates = int64(entities)
 		rows = 4*batch + 2*candidates
 	case c.NegativeSampling == setting.NegativesBatch:
 		candidates = batch
-	case shares > 1:
-		rows += 3 * shares * candidates
+	case draws > candidates:
+		rows += 3 * draws
 	}
 	return 4 * (2*batch*candidates + 2*rows*dim)
 }

@@ -373,7 +373,7 @@ func TestDraws(t *testing.T) {
 	spans := &triples.Part{Spans: []triples.Span{{Row: 1, Count: 2}, {Row: 6, Count: 1}}}
 	var uniform [9]float64
 	for _, e := range newNegatives(&c, &joins{}, spans, 9).draw(nil, 6, nil,
-		triples.Query{}) {
+		triples.Query{}, 1) {
 		uniform[e]++
 	}
 	for i, n := range uniform {
@@ -387,7 +387,7 @@ func TestDraws(t *testing.T) {
 	}
 	c.NegativeSampling = setting.NegativesDegree
 	for _, e := range newNegatives(&c, &joins{}, part, 4).draw(nil, 5, nil,
-		triples.Query{}) {
+		triples.Query{}, 1) {
 		counts[e]++
 	}
 	for i, want := range []float64{30000, 20000, 10000, 0} {

@@ -106,7 +106,8 @@ func (s *stepper) edgesInMean(n int) float32 {
 
 // drawAll draws the negatives of all shares of a batch, first for tails and then for heads.
 func (s *stepper) drawAll(d *drawn, edges []triples.Triple, key uint64) {
-	d.shares = s.divide(d.shares, edges, s.neg.chunk(len(edges)))
+	chunk := s.neg.chunk(len(edges))
+	d.shares = s.divide(d.shares, edges, chunk)
 	if s.cfg.NegativeSampling == setting.NegativesEdge {
 		s.drawEach(d, edges, key)
 		return
@@ -126,7 +127,7 @@ func (s *stepper) drawAll(d *drawn, edges []triples.Triple, key uint64) {
 				d.draws = append(d.draws, nil)
 			}
 			d.draws[draw] = s.neg.draw(d.draws[draw], rng.Sub(key, uint64(2*lo+side)),
-				d.list[lo:d.shares[i+1]], asked(edges[lo], side))
+				d.list[lo:d.shares[i+1]], asked(edges[lo], side), chunk)
 			draw++
 		}
 	}
