@@ -20,8 +20,8 @@ from .store import Features, Store
 
 __all__ = [
     "Batch", "BatchesHeldError", "DamagedError", "Features", "GdbError", "HGTLoader", "LinkLoader",
-    "LinkNeighborLoader", "Loader", "NeighborLoader", "Result", "ServerError", "Store", "append", "ingest",
-    "load_run", "open",
+    "LinkNeighborLoader", "Loader", "NeighborLoader", "Result", "ServerError", "Store", "append",
+    "ingest", "load_run", "open",
 ]
 __version__ = "0.1.0"
 

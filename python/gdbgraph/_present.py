@@ -11,7 +11,8 @@ class Present:
     """The nodes of a store that were not deleted, in the order of their numbers. ``first_nodes``
     are the first of each type, where each type is a range of nodes."""
 
-    def __init__(self, num_nodes: int, deleted: np.ndarray, first_nodes: Iterable[int] = ()) -> None:
+    def __init__(self, num_nodes: int, deleted: np.ndarray,
+                 first_nodes: Iterable[int] = ()) -> None:
         self._numbers, self._deleted = num_nodes, deleted  # int64, ascending
         #: How many they are.
         self.count = num_nodes - len(deleted)

@@ -23,9 +23,10 @@ class LinkLoader(Loader):
 
     The seeds of a batch are the ends of its edges, each once. A negative is an edge of the batch
     with another target, drawn uniformly among all nodes but deleted ones, of a typed store among
-    those of the target's type: it may be an edge by chance. Same seed, same batches. Of a split train, the lists that neighbors are drawn from have the edges of the
-    batch too, as PyG's LinkNeighborLoader has it. Edges take 8 bytes in this process, 2 more with a
-    type, and 8 more for the order of an epoch.
+    those of the target's type: it may be an edge by chance. Same seed, same batches. Of a split
+    train, the lists that neighbors are drawn from have the edges of the batch too, as PyG's
+    LinkNeighborLoader has it. Edges take 8 bytes in this process, 2 more with a type, and 8 more
+    for the order of an epoch.
     """
 
     def __init__(

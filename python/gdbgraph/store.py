@@ -123,9 +123,10 @@ class Store:
         counts are divided by their sum, columns of very different ranges get mean 0 and deviation
         1), none, row or zscore; the first loader of a store sets it too. ``cache`` is its policy:
         auto, static, sieve, none, or belady, which draws all batches of an epoch before the
-        first one comes and leaves no memory to other loaders; ``seed``; ``rank`` and ``world_size`` among the processes of this machine (torchrun's, if
-        they are not given); ``transform`` is called with each batch, and gives what is returned in
-        its place; ``drop_last`` leaves out a last batch of fewer seeds. Other arguments of PyG's
+        first one comes and leaves no memory to other loaders; ``seed``; ``rank`` and
+        ``world_size`` among the processes of this machine (torchrun's, if they are not given);
+        ``transform`` is called with each batch, and gives what is returned in its place;
+        ``drop_last`` leaves out a last batch of fewer seeds. Other arguments of PyG's
         NeighborLoader are taken if they ask for what is done anyway, else the error says what
         there is instead. ``output`` is what a batch is:
 
