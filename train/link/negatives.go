@@ -109,7 +109,7 @@ func (n *negatives) drawSome(to []uint32, s *rng.Stream, count int, asked triple
 // a node is in memory, which takes as many draws as there are times more partitions than fit. The
 // true answer is in memory, so there is one.
 func (n *negatives) drawWithin(to []uint32, s *rng.Stream, count int, span rank.Span) []uint32 {
-	if n.weights != nil { // whose rows are all nodes, see checkNegatives
+	if n.weights != nil { // whose rows are all nodes, see planOf
 		return n.drawWeighted(to, s, count, span)
 	}
 	for count > 0 {
