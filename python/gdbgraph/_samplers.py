@@ -185,13 +185,15 @@ class _AmongPresent(NegativeSampling):  # type: ignore[misc]
     """Negatives of a store with deleted nodes, which are drawn among the others."""
 
     def __init__(self, like: NegativeSampling, nodes: Present) -> None:
-        super().__init__(like.mode, like.amount, like.src_weight, like.dst_weight)
+        vars(self).update(vars(like))
         self._nodes = nodes
 
-    def sample(self, num_samples: int, endpoint: Any, num_nodes: int | None = None) -> torch.Tensor:
-        if (self.src_weight if endpoint == "src" else self.dst_weight) is not None:
-            return super().sample(num_samples, endpoint, num_nodes)
-        drawn = super().sample(num_samples, endpoint, self._nodes.count)
+    def sample(self, num_samples: int, *of: Any) -> torch.Tensor:
+        """``of`` are the end, where PyG has weights for each, and the number of nodes."""
+        weight = self.weight if len(of) < 2 else getattr(self, f"{of[0]}_weight")
+        if weight is not None:
+            return super().sample(num_samples, *of)
+        drawn = super().sample(num_samples, *of[:-1], self._nodes.count)
         return torch.from_numpy(self._nodes.at(drawn.numpy()))
 
 

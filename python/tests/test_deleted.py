@@ -150,4 +150,5 @@ def by_weight(mode: str, weight):
     """A negative for each edge, by weights of nodes."""
     from torch_geometric.sampler import NegativeSampling
 
-    return NegativeSampling(mode, 1, dst_weight=weight)
+    name = "dst_weight" if hasattr(NegativeSampling, "dst_weight") else "weight"
+    return NegativeSampling(mode, 1, **{name: weight})
