@@ -84,13 +84,14 @@ func (s *bySide) compare(edges []triples.Triple, drop uint64) (float64, error) {
 		most = max(most, (s.shares[min(i+once, shares)]-s.shares[i])*len(s.draws[i]))
 	}
 	t.scores, t.dScores = s.be.Scratch(1, most), s.be.Scratch(1, most)
+	behind := 2 * n // of the list: where the next negatives are
 	for side := range t.links {
 		l := &t.links[side]
 		l.Chunk = chunk
 		backend.Queries(s.be, l, t.queries.Slice(side*n, n), t.rows.Slice(side*n, n), t.forms,
 			t.formOf.Slice(side*n, n))
 		for first := 0; first < shares; first += once {
-			s.compareShares(edges, side, first, first+once)
+			behind += s.compareShares(edges, side, first, first+once, behind)
 		}
 	}
 	for side := range t.links {
@@ -139,19 +140,16 @@ func (s *bySide) readRows(t *Table, at []uint32) backend.Tensor {
 
 // compareShares compares the queries of one side of some shares with their answers and their
 // negatives, of which all have as many: gradients of the queries, of the answers and of the
-// negatives are left.
-func (s *bySide) compareShares(edges []triples.Triple, side, first, end int) {
+// negatives are left. The negatives are in the list from place behind on; it returns how many.
+func (s *bySide) compareShares(edges []triples.Triple, side, first, end, behind int) (drew int) {
 	n, t, l := len(edges), &s.now, &s.now.links[side]
 	lo, hi := s.shares[first], s.shares[end]
-	draw := side*(len(s.shares)-1) + first
-	m, width, behind := hi-lo, len(s.draws[draw]), 2*n
-	for _, drawn := range s.draws[:draw] {
-		behind += len(drawn)
-	}
+	m, width := hi-lo, len(s.draws[side*(len(s.shares)-1)+first])
+	drew = (end - first) * width
 	answers := (1-side)*n + lo // tails lie behind heads in the list
 	of := func(x backend.Tensor) backend.Tensor { return x.Slice(side*n+lo, m) }
 	answer := func(x backend.Tensor) backend.Tensor { return x.Slice(answers, m) }
-	drawn := func(x backend.Tensor) backend.Tensor { return x.Slice(behind, (end-first)*width) }
+	drawn := func(x backend.Tensor) backend.Tensor { return x.Slice(behind, drew) }
 	scores, grads := t.scores.View(0, m, width), t.dScores.View(0, m, width)
 	own, gOwn := s.be.Scratch(m, 1), s.be.Scratch(m, 1)
 	backend.LinkScores(s.be, l, scores, of(t.queries), drawn(t.rows))
@@ -163,6 +161,7 @@ func (s *bySide) compareShares(edges []triples.Triple, side, first, end int) {
 		drawn(t.rows))
 	backend.AnswersGrad(s.be, l, of(t.dQueries), answer(t.dRows), gOwn, own, of(t.queries),
 		answer(t.rows))
+	return drew
 }
 
 // excluded returns the places among the scores of some shares of those negatives that are the true
