@@ -21,6 +21,12 @@ const (
 	digitValues = 1 << digitBits
 )
 
+// SorterIn returns a Sorter of up to half as many keys as room has, which takes no other memory.
+func SorterIn(room []uint64) Sorter {
+	n := len(room) / 2
+	return Sorter{Keys: room[:0:n], spare: room[n : 2*n : 2*n]}
+}
+
 // Reset empties the keys and makes room for n.
 func (s *Sorter) Reset(n int) {
 	if cap(s.Keys) < n {

@@ -27,8 +27,8 @@ type assembly struct {
 	first  uint64 // step
 	end    uint64
 	stages *sample.StageGroup
-	packed *packed  // where a sweep put the missed rows, or nil
-	keys   []uint64 // scratch of order, for sorting
+	packed *packed     // where a sweep put the missed rows, or nil
+	keys   pace.Sorter // scratch of order
 
 	all                []*frame
 	empty, read, ready chan *frame
@@ -404,18 +404,20 @@ func (t *assembly) order(f *frame) error {
 	if t.packed == nil {
 		return nil
 	}
-	before := cap(t.keys)
-	t.keys = t.keys[:0]
+	before := t.keys.Bytes()
+	t.keys.Reset(len(f.missed))
 	for k, v := range f.missed {
-		t.keys = append(t.keys, uint64(v)<<32|uint64(f.at[k]))
+		t.keys.Keys = append(t.keys.Keys, uint64(v)<<32|uint64(f.at[k]))
 	}
-	pace.RadixSort(t.keys)
-	for k, key := range t.keys {
+	if err := t.keys.Sort(t.stages.Context()); err != nil {
+		return err
+	}
+	for k, key := range t.keys.Keys {
 		f.missed[k], f.at[k] = sample.NodeID(key>>32), uint32(key)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.mu.held.Add(8 * int64(cap(t.keys)-before))
+	return t.mu.held.Add(t.keys.Bytes() - before)
 }
 
 // fetch reads the missed rows first … end-1 of a batch to out: the k-th of them to row at[k], or to

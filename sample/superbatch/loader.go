@@ -510,7 +510,7 @@ func (c *Config) slotsFor(s *superbatch, dim int) int {
 		nodes = max(nodes, int64(s.rowsMost)-p.Rows)
 	}
 	// The records are read ahead, and lists grow by a quarter.
-	lists := frames*(12*edges+28*nodes) + 8*nodes
+	lists := frames*(12*edges+28*nodes) + 16*nodes
 	need := x + mem.HeapCost(lists*5/4) + 2*(9*nodes+4*edges) + p.StepBytes*inner/p.Inner
 	return int(max(0, int64(c.Slots)-(need+row-1)/row))
 }

@@ -161,10 +161,10 @@ func (m *missing) close() error {
 	return errors.Join(m.out.Abort(), m.out.ID.Remove(kindMissing))
 }
 
-// chunks yields the keys of the first lists, ascending, a range at a time or as much of it as keys
-// has room for; keys must have room for one key per list. An error of reading ends it early and is
-// left in m.err. Time: O(1) per key, besides sorting.
-func (m *missing) chunks(ctx context.Context, lists int, keys []uint64) iter.Seq[[]uint64] {
+// chunks yields the keys of the first lists, ascending, a range at a time or as much of it as the
+// sorter has room for, which must be at least one key per list. An error of reading ends it early
+// and is left in m.err. Time: O(1) per key.
+func (m *missing) chunks(ctx context.Context, lists int, keys *pace.Sorter) iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
 		if m.err != nil {
 			return
@@ -175,9 +175,8 @@ func (m *missing) chunks(ctx context.Context, lists int, keys []uint64) iter.Seq
 				end = uint64(m.first[r+1])
 			}
 			for width := end - first; first < end; {
-				var got []uint64
 				var fits bool
-				got, fits, m.err = m.window(ctx, r, lists, first, min(end, first+width), keys)
+				fits, m.err = m.window(ctx, r, lists, first, min(end, first+width), keys)
 				switch {
 				case m.err != nil:
 					return
@@ -186,10 +185,13 @@ func (m *missing) chunks(ctx context.Context, lists int, keys []uint64) iter.Seq
 					continue
 				}
 				first = min(end, first+width)
-				if 2*len(got) < cap(keys) {
+				if 2*len(keys.Keys) < cap(keys.Keys) {
 					width *= 2
 				}
-				if pace.RadixSort(got); len(got) > 0 && !yield(got) {
+				if m.err = keys.Sort(ctx); m.err != nil {
+					return
+				}
+				if len(keys.Keys) > 0 && !yield(keys.Keys) {
 					return
 				}
 			}
@@ -197,11 +199,11 @@ func (m *missing) chunks(ctx context.Context, lists int, keys []uint64) iter.Seq
 	}
 }
 
-// window reads the keys of range r whose nodes are first … end-1, or returns fits false if keys has
-// no room for them.
+// window reads the keys of range r whose nodes are first … end-1, those of a node ascending. It
+// returns fits false if keys has no room for them.
 func (m *missing) window(ctx context.Context, r, lists int, first, end uint64,
-	keys []uint64) (got []uint64, fits bool, err error) {
-	got = keys[:0]
+	keys *pace.Sorter) (fits bool, err error) {
+	got := keys.Keys[:0]
 	for refs := m.refs[r]; len(refs) > 0; {
 		var records [missingReads]record
 		n := min(len(refs), len(records))
@@ -210,7 +212,7 @@ func (m *missing) window(ctx context.Context, r, lists int, first, end uint64,
 		}
 		payloads, err := m.reads.Read(ctx, records[:n]...)
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
 		refs = refs[n:]
 		for _, p := range payloads {
@@ -219,11 +221,12 @@ func (m *missing) window(ctx context.Context, r, lists int, first, end uint64,
 					continue
 				}
 				if len(got) == cap(got) {
-					return nil, false, nil
+					return false, nil
 				}
 				got = append(got, key)
 			}
 		}
 	}
-	return got, true, nil
+	keys.Keys = got
+	return true, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"gdb/internal/pace"
 	"gdb/internal/rng"
 
 	"pgregory.net/rapid"
@@ -23,10 +24,10 @@ func TestMissing(t *testing.T) {
 			rapid.Uint64Range(1, 1<<32)).Draw(rt, "nodes")
 		lists := rapid.SliceOfN(rapid.SliceOfDistinct(rapid.Uint64Range(0, nodes-1),
 			rapid.ID[uint64]), 1, 6).Draw(rt, "lists")
-		keys := make([]uint64, rapid.IntRange(len(lists), 20).Draw(rt, "at once"))
+		keys := pace.SorterIn(make([]uint64, 2*rapid.IntRange(len(lists), 20).Draw(rt, "at once")))
 		room := make([]uint64, rapid.IntRange(1, 30*missingRecordLeast).Draw(rt, "room"))
 		buf := readBuffer{}
-		m := mustMissing(rt, &b, nodes, lists, keys, room, &buf)
+		m := mustMissing(rt, &b, nodes, lists, cap(keys.Keys), room, &buf)
 		for first := range len(lists) + 1 {
 			var want, got []uint64
 			for k, l := range lists[:first] {
@@ -35,7 +36,7 @@ func TestMissing(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			for some := range m.chunks(t.Context(), first, keys) {
+			for some := range m.chunks(t.Context(), first, &keys) {
 				got = append(got, some...)
 			}
 			if m.err != nil || !slices.Equal(got, want) {
@@ -79,14 +80,14 @@ func TestRangesAreEven(t *testing.T) {
 }
 
 // mustMissing writes the keys of lists.
-func mustMissing(t rapid.TB, b *builder, nodes uint64, lists [][]uint64, keys,
+func mustMissing(t rapid.TB, b *builder, nodes uint64, lists [][]uint64, atOnce int,
 	room []uint64, buf *readBuffer) *missing {
 	t.Helper()
 	total := uint64(0)
 	for _, l := range lists {
 		total += uint64(len(l))
 	}
-	m, err := newMissing(b.identity(1), nodes, total, len(keys), room, nil)
+	m, err := newMissing(b.identity(1), nodes, total, atOnce, room, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

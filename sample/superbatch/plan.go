@@ -178,7 +178,7 @@ func (d *Demand) loop() (arenas, lists int64) {
 	}
 	arenas += frames * d.Prepared
 	rows := d.batchRows()
-	lists = frames*(edge*d.Batch.Edges+28*max(rows, d.Batch.Nodes)) + 8*rows
+	lists = frames*(edge*d.Batch.Edges+28*max(rows, d.Batch.Nodes)) + 16*rows
 	if d.pieces() {
 		lists += frames * 4 * rows
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gdb/internal/mem"
+	"gdb/internal/pace"
 	"gdb/layout/rowfile"
 	"gdb/sample"
 )
@@ -97,8 +98,11 @@ const (
 	bufferLeast, bufferMost = 64 << 10, 1 << 20
 	// readMost bounds the memory that a sweep reads to, in bytes.
 	readMost = 8 << 20
-	// keysMost bounds the memory of the keys that are swept for at once, in bytes.
-	keysMost = 2 << 20
+	// keysMost bounds the memory of the keys that are swept for at once, and of sorting them, in
+	// bytes.
+	keysMost = 4 << 20
+	// keyBytes is the size of a key.
+	keyBytes = 8
 	// collectBytesPerNode is the memory to find what a batch misses, per node of the largest batch.
 	// Collected rows take its place later.
 	collectBytesPerNode = 24
@@ -130,10 +134,10 @@ type sweep struct {
 
 	arena     *mem.Arena
 	missing   *missing
-	buf       readBuffer // records of batches, then of what they miss
-	keys      []uint64   // node<<32 | batch of the span, for a part of the missed rows
-	read      []byte     // memory that rows are read to
-	collected []byte     // rows that are not written yet, a part for each batch
+	buf       readBuffer  // records of batches, then of what they miss
+	keys      pace.Sorter // node<<32 | batch of the span, for a part of the missed rows
+	read      []byte      // memory that rows are read to
+	collected []byte      // rows that are not written yet, a part for each batch
 
 	out    *fileWriter
 	fill   []uint32 // for each batch: bytes collected, and (next) the record that comes next
@@ -207,7 +211,7 @@ func (w *sweep) weigh(ctx context.Context) (bool, error) {
 
 // chunks yields the sorted keys of the span's first batches, some at a time.
 func (w *sweep) chunks(ctx context.Context, batches int) iter.Seq[[]uint64] {
-	return w.missing.chunks(ctx, batches, w.keys)
+	return w.missing.chunks(ctx, batches, &w.keys)
 }
 
 // extend sets the end of the span. It returns false if there is no room to sweep even for one
@@ -284,8 +288,9 @@ func (c *Config) finding(rows int) int64 {
 // are under way, the longer the disk waits while the processor has other work.
 func readBytes(memory int64) int64 { return min(readMost, memory/4) &^ 4095 }
 
-// keysBytes returns how much of a sweep's memory is for the keys that are swept for at once.
-func keysBytes(memory int64) int64 { return min(keysMost, memory/8) &^ 7 }
+// keysBytes returns how much of a sweep's memory is for the keys that are swept for at once, with
+// as much again to sort them.
+func keysBytes(memory int64) int64 { return min(keysMost, memory/8) &^ (2*keyBytes - 1) }
 
 // collectBytes returns how much of a sweep's memory is left for collecting rows.
 func collectBytes(memory int64) int64 { return memory - readBytes(memory) - keysBytes(memory) }
@@ -312,7 +317,8 @@ func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) 
 // collect takes the sweep's memory and finds the rows that the batches miss.
 func (w *sweep) collect(ctx context.Context) (err error) {
 	n := w.end - w.first
-	keys := max(8*int64(n), min(keysBytes(w.b.cfg.SweepBytes), 8*int64(w.misses)))
+	keys := max(2*keyBytes*int64(n), min(keysBytes(w.b.cfg.SweepBytes),
+		2*keyBytes*int64(w.misses)))
 	read := readBytes(w.b.cfg.SweepBytes)
 	w.arena, err = mem.NewArena(w.b.cfg.Budget, "superbatch rows", read+keys+
 		max(w.b.cfg.finding(w.s.listMost()), int64(n)*int64(w.perRecord*w.rowBytes)))
@@ -321,12 +327,12 @@ func (w *sweep) collect(ctx context.Context) (err error) {
 	}
 	b := w.arena.Bytes()
 	w.read = carve[uint8](&b, int(read)) // aligned as the arena is
-	w.keys = carve[uint64](&b, int(keys/8))
+	w.keys = pace.SorterIn(carve[uint64](&b, int(keys/keyBytes)))
 	w.collected = b
 	f := w.newFinder(b)
 	id := w.s.id
 	id.Seq = w.s.first + uint64(w.first)
-	w.missing, err = newMissing(id, w.b.cfg.rowCount(), w.misses, len(w.keys), f.room,
+	w.missing, err = newMissing(id, w.b.cfg.rowCount(), w.misses, cap(w.keys.Keys), f.room,
 		w.b.cfg.Budget)
 	if err != nil {
 		return err
