@@ -112,9 +112,9 @@ type Meta struct {
 	// anew, if it was a compaction: both have the same content.
 	Committed time.Time `json:",omitzero"`
 	Rewrites  uint64    `json:",omitempty"`
-	// Numbered is the last snapshot of a typed store that numbered nodes anew, since it added or
-	// deleted some; 0 for none. Moved is the last that deleted some: those behind them have other
-	// places in their types since.
+	// Numbered is the last snapshot that added or deleted nodes of a store that it wrote anew, a
+	// typed one or one whose edges are in splits; 0 for none. Moved is the last that deleted some:
+	// those behind them have other places, in their types, since.
 	Numbered uint64 `json:",omitempty"`
 	Moved    uint64 `json:",omitempty"`
 	// Levels are what commits added, the oldest first. Nodes, Edges, Splits, the counts of Labels,

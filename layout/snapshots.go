@@ -108,9 +108,7 @@ func (s *Store) TypesAt(ctx context.Context, at string) (counts []uint64, err er
 	m := h.On(number)
 	switch {
 	case number < s.meta.Moved:
-		return nil, fmt.Errorf("layout: %s: snapshot %d deleted nodes, and the nodes of a typed "+
-			"store move up then: which came after snapshot %d is not known; name one from %d on",
-			s.dir, s.meta.Moved, number, s.meta.Moved)
+		return nil, s.errMoved(number)
 	case m == nil || m.Snapshot != number:
 		return nil, fmt.Errorf("layout: %s: %w: the files of snapshot %d are gone, so which nodes "+
 			"of each type came later is not known; %s snapshots keep NAME --at N keeps one", s.dir,
@@ -148,8 +146,18 @@ func (s *Store) NodesAt(ctx context.Context, at string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("layout: %s: %w", s.dir, err)
 	}
+	if number < s.meta.Moved {
+		return 0, s.errMoved(number)
+	}
 	of, _ := h.Find(number)
 	return of.Nodes, nil
+}
+
+// errMoved says that nodes were deleted after a snapshot, and others moved up.
+func (s *Store) errMoved(number uint64) error {
+	return fmt.Errorf("layout: %s: snapshot %d deleted nodes, and those behind them moved up: "+
+		"which came after snapshot %d is not known; name one from %d on", s.dir, s.meta.Moved,
+		number, s.meta.Moved)
 }
 
 // HeldRecords returns the records of small commits that no level of files has yet.

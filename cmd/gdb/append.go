@@ -40,7 +40,8 @@ one. See docs/live.md for what is not read so.
 A store with types of nodes takes edges of its relations, and rows of its tables
 of nodes: new ids are new nodes, and known ones get the values of the columns
 that the file has. Rows of nodes, and deletions, write such a store anew, which
-takes longer than gdb compact; where edges are in splits, edges do so too.
+takes longer than gdb compact; so does each commit to a store whose edges are in
+splits.
 
 An append of files of more than 1 MiB that was killed, or stopped, goes on with
 --resume; without it the next one removes what it had made.
@@ -127,7 +128,7 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 		w.Printf("%s had other values before\n", cli.Plural(int(done.Replaced), "node"))
 	}
 	switch {
-	case done.Anew && done.Nodes+done.Replaced == 0:
+	case done.Divided, done.Anew && done.Nodes+done.Replaced == 0:
 		w.Printf("its edges are in splits, so the store was written anew, as by gdb compact\n")
 	case done.Anew:
 		w.Printf("nodes of a type follow each other, so the store was written anew, as by gdb " +

@@ -19,8 +19,9 @@ import (
 
 // Again is a store that is written anew, with its nodes in another order: a source whose ids are
 // the nodes of that store, as row numbers. Its At returns the new node of a node. All else of the
-// new store is as it was: external ids, what edges carry, features, labels and splits. Info lists
-// no splits of edges, since the lists hold only those of train: SplitEdges has all.
+// new store is as it was: external ids, what edges carry, features, labels and splits. Edges has
+// the lists, and SplitEdges the splits of edges. Or Info lists drawn splits, or those by time: then
+// Edges has the edges of all, each once, as a source has.
 type Again interface {
 	source.Source
 	steps.Order
@@ -42,7 +43,9 @@ type Again interface {
 // RunAgain writes a store anew, as opt.Partitioner has put its nodes in order. It is an ingest: it
 // takes the same memory, and can be resumed. The order must be that of the run before then.
 func RunAgain(ctx context.Context, fs vfs.FS, src Again, opt Options) (*kv.Meta, error) {
-	opt.KeepDuplicates, opt.KeepSelfLoops = true, true
+	if len(src.Info().EdgeSplits) == 0 {
+		opt.KeepDuplicates, opt.KeepSelfLoops = true, true
+	}
 	p, err := newPipeline(fs, src, opt)
 	if err != nil {
 		return nil, err

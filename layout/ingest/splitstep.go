@@ -163,7 +163,7 @@ func (p *pipeline) edgeSplitNames() []string {
 // edgeSplits counts what train has no edge of, and the edges whose reverse it has, and tells the
 // user.
 func (p *pipeline) edgeSplits(ctx context.Context, r *results, m *nodeMap) error {
-	if p.again != nil {
+	if p.again != nil && len(p.info.EdgeSplits) == 0 {
 		return p.edgeSplitsAgain(ctx, r)
 	}
 	if len(r.topology.Divided.Splits) == 0 {
@@ -176,8 +176,9 @@ func (p *pipeline) edgeSplits(ctx context.Context, r *results, m *nodeMap) error
 			s := layout.NewStore(p.FS, p.Dir, &kv.Meta{UUID: p.Journal.UUID, Nodes: m.nodes,
 				EdgeTypes: r.scan.EdgeTypes, Files: out.Files})
 			err := splits.CountUnseen(ctx, s, out.Splits, p.Memory.Sort, p.Budget)
-			// A draw parts no edge from its reverse, and by time what came before is known.
-			if err != nil || p.Draw != nil || p.Times != nil {
+			// A draw parts no edge from its reverse, and by time what came before is known. Stores
+			// that are written anew have such splits.
+			if err != nil || p.Draw != nil || p.Times != nil || p.again != nil {
 				return err
 			}
 			return splits.CountReversed(ctx, s, out.Splits, p.Memory.Sort, p.Budget)

@@ -77,8 +77,10 @@ type Added struct {
 	kv.LevelMeta
 	Replaced uint64 // nodes that were there, and got other features, labels, splits or columns
 	Before   bool   `json:",omitempty"` // the commit was whole when it was to go on
-	// Anew says that the store was written anew as its new base, which has the level's edges.
-	Anew bool
+	// Anew says that the store was written anew as its new base, which has the level's edges;
+	// Divided that it has nodes of one type, and edges in splits.
+	Anew    bool
+	Divided bool `json:"-"`
 	// Of AppendNew: the edges that the sources have of new nodes, and those between nodes of the
 	// store.
 	OfNew, Between uint64 `json:"-"`
@@ -280,6 +282,14 @@ func (a *appending) run(ctx context.Context) (done *Added, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
+	if len(a.meta.EdgeSplits) > 0 {
+		return a.appendDivided(ctx, from)
+	}
+	return a.appendLevel(ctx, from)
+}
+
+// appendLevel makes a small commit, or levels, of sources.
+func (a *appending) appendLevel(ctx context.Context, from source.Source) (done *Added, err error) {
 	fs, isLarge, err := a.scratch()
 	if err != nil {
 		return nil, err
@@ -430,6 +440,9 @@ func (a *appending) ingestSources(ctx context.Context, fs vfs.FS, src source.Sou
 	*layout.Store, error) {
 	opt := a.shaped()
 	opt.Out = a.path("read")
+	if len(a.meta.EdgeSplits) > 0 { // edges come as the sources have them
+		opt.Undirected, opt.Dedup, opt.KeepDuplicates = false, false, true
+	}
 	if len(a.meta.Features) > 0 {
 		a.lacks = roaring.New()
 		opt.Lacks = a.lacks.Add

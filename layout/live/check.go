@@ -23,14 +23,12 @@ func CheckStore(dir string, m *kv.Meta) error {
 	switch {
 	case m.Typed() && (has(m, "dedup") || flag("merge") != ""):
 		what = "its nodes have types, and parallel edges were dropped"
-	case m.Typed() && m.Labels != nil && m.Labels.Kind == "multi" && len(m.EdgeSplits) > 0:
+	case m.Labels != nil && m.Labels.Kind == "multi" && len(m.EdgeSplits) > 0:
 		what = "its nodes have several labels, and its edges are in splits"
 	case m.Typed():
 		return nil
 	case len(m.NodeTypes) > 0:
 		what = "its ids have types"
-	case len(m.EdgeSplits) > 0:
-		what = "its edges are in splits"
 	case len(m.EdgeTables) > 0:
 		what = "its edges have columns"
 	case len(m.Partitions) > 1:

@@ -45,7 +45,10 @@ func crashActs(t *testing.T) map[string]func(fs vfs.FS) error {
 }
 
 // crashStore makes a store with a level that is held, and files for crashActs.
-func crashStore(t *testing.T) *vfs.MemFS {
+func crashStore(t *testing.T) *vfs.MemFS { return crashStoreOf(t, "") }
+
+// crashStoreOf does so with splits of the edges.
+func crashStoreOf(t *testing.T, split string) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
 	h := &trial{T: t, fs: fs}
@@ -53,7 +56,7 @@ func crashStore(t *testing.T) *vfs.MemFS {
 	h.write("more.csv", "src,dst\nb,a\nb,c\n")
 	h.write("next.csv", "src,dst\na,c\n") // of nodes that stay
 	h.write("nodes.txt", "d\nb\n")
-	opt := ingest.Options{Out: "s", KeepSelfLoops: true}
+	opt := ingest.Options{Out: "s", KeepSelfLoops: true, EdgeSplit: split}
 	opt.Edges, opt.Memory = "e.csv", 1<<30
 	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
 		t.Fatal(err)
@@ -73,12 +76,24 @@ const disturbPlaces = 8
 // TestDisturbed fails operations on the file system, and loses power before them: the store is as
 // it was, or as it is after the act. The next commit finds nothing in its way, and leaves nothing.
 func TestDisturbed(t *testing.T) {
+	disturbed(t, crashActs(t), func() *vfs.MemFS { return crashStore(t) })
+}
+
+// TestDividedDisturbed is TestDisturbed of a store whose edges are in splits.
+func TestDividedDisturbed(t *testing.T) {
+	acts := crashActs(t)
+	delete(acts, "large append") // all are
+	delete(acts, "compact")      // there is nothing to compact
+	disturbed(t, acts, func() *vfs.MemFS { return crashStoreOf(t, "random=50/50/0") })
+}
+
+func disturbed(t *testing.T, acts map[string]func(fs vfs.FS) error, store func() *vfs.MemFS) {
 	places := number("GDB_TEST_DISTURBED", disturbPlaces)
-	for name, act := range crashActs(t) {
+	for name, act := range acts {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 1))
-			before := contents(t, crashStore(t), "s", r)
-			mem, ops := crashStore(t), 0
+			before := contents(t, store(), "s", r)
+			mem, ops := store(), 0
 			// disturb calls fn before each change of the file system.
 			disturb := func(fn func(n int) error) error {
 				ops = 0
@@ -92,7 +107,7 @@ func TestDisturbed(t *testing.T) {
 				t.Fatal("nothing was done")
 			}
 			for n := 0; n < all; n += max(1, all/places) {
-				mem = crashStore(t)
+				mem = store()
 				var lost *vfs.MemFS
 				_ = disturb(func(at int) error { // what fails may do no harm
 					if at != n {

@@ -97,6 +97,9 @@ func (d *deleting) run(ctx context.Context, del Deletion) error {
 	if err := d.readEdges(ctx, all); err != nil {
 		return err
 	}
+	if len(d.meta.EdgeSplits) > 0 {
+		return d.deleteDivided(ctx)
+	}
 	if err := d.edgesOfNodes(ctx); err != nil {
 		return err
 	}
@@ -156,7 +159,8 @@ func (d *deleting) readEdges(ctx context.Context, all *openfiles.Set) error {
 		return nil
 	}
 	opt := d.opt
-	opt.Out, opt.Undirected, opt.BlockBytes = d.path("read"), d.meta.Undirected, d.meta.BlockBytes
+	opt.Out, opt.BlockBytes = d.path("read"), d.meta.BlockBytes
+	opt.Undirected = d.meta.Undirected && len(d.meta.EdgeSplits) == 0 // splits have edges once
 	opt.KeepDuplicates, opt.KeepSelfLoops = true, true
 	fs, _, err := d.scratch()
 	if err != nil {
@@ -176,6 +180,8 @@ func (d *deleting) readEdges(ctx context.Context, all *openfiles.Set) error {
 			"type and time; give --weight-col none if a column is taken for weights")
 	case m.Timestamped && !was.Timestamped:
 		return input.Usage("the edges to delete have times, and those of the store have none")
+	case m.Timestamped && len(was.EdgeSplits) > 0:
+		return errSplitTimes
 	case len(m.EdgeTypes) > 0 && len(was.EdgeTypes) == 0:
 		return input.Usage("the edges to delete have types, and those of the store have none")
 	}

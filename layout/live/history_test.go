@@ -39,6 +39,7 @@ type model struct {
 
 	names   []string // by number
 	edges   []modelEdge
+	divided *dividedModel // of edges in splits; nil where they are not
 	deleted map[string]bool
 	next    int // of the id that was never given; ingest gives the first three
 }
@@ -111,6 +112,10 @@ func (m *model) text(edges []modelEdge, typed, weighted, timed bool) string {
 
 // add adds edges, in the order of their first ids; undirected ones both ways and once each.
 func (m *model) add(edges []modelEdge) {
+	if m.divided != nil {
+		m.addDivided(edges)
+		return
+	}
 	has := map[modelEdge]bool{}
 	for _, e := range m.edges {
 		has[e] = true
@@ -143,6 +148,9 @@ func (m *model) remove(named []modelEdge, typed, timed bool) (removed int) {
 				m.undirected && n.src == e.dst && n.dst == e.src
 			return same && (!typed || n.typ == e.typ) && (!timed || n.time == e.time)
 		})
+	}
+	if m.divided != nil {
+		return m.removeDivided(is)
 	}
 	was := len(m.edges)
 	m.edges = slices.DeleteFunc(m.edges, is)
@@ -197,8 +205,19 @@ func (t *trial) edges(n int) (edges []modelEdge) {
 
 func (t *trial) ingest() {
 	m := t.m
-	edges := append([]modelEdge{{m.id(0), m.id(1), "a", 1, 1}, {m.id(1), m.id(2), "b", 1, 1}},
-		t.edges(t.r.IntN(30))...)
+	edges := []modelEdge{{m.id(0), m.id(1), "a", 1, 1}, {m.id(1), m.id(2), "b", 1, 1}}
+	if m.divided != nil { // each split gets some
+		for i := 2; i < m.next; i++ {
+			edges = append(edges, modelEdge{src: m.id(i - 1), dst: m.id(i), typ: edges[0].typ})
+		}
+		edges = append(edges, t.edges(20)...)
+	}
+	edges = append(edges, t.edges(t.r.IntN(30))...)
+	for i := range edges {
+		if !m.typed {
+			edges[i].typ = ""
+		}
+	}
 	if !m.typed {
 		edges[0].typ, edges[1].typ = "", ""
 	}
@@ -211,6 +230,13 @@ func (t *trial) ingest() {
 	t.write("e.csv", m.text(edges, m.typed, m.weighted, m.timed))
 	opt := t.options(m.typed, m.weighted, m.timed)
 	opt.Out, opt.Undirected, opt.Both, opt.KeepSelfLoops = "s", m.undirected, m.both, !m.undirected
+	if d := m.divided; d != nil {
+		opt.EdgeSplit, opt.Seed, opt.KeepDuplicates, opt.Dedup = d.how, d.seed, d.keep, d.dedup
+		if m.undirected {
+			d.loops = d.loops || t.r.IntN(3) == 0
+			opt.KeepSelfLoops = d.loops
+		}
+	}
 	if _, err := ingest.Run(t.Context(), t.fs, opt); err != nil {
 		t.Fatal(err)
 	}
@@ -258,6 +284,10 @@ func (t *trial) step() {
 // its identity and order of ids.
 func (t *trial) bytes(made *kv.Meta) {
 	t.Helper()
+	if t.m.divided != nil {
+		t.bytesDivided(made)
+		return
+	}
 	m, edges := t.m, slices.Clone(t.m.edges)
 	slices.SortStableFunc(edges, func(a, b modelEdge) int { return cmp.Compare(a.typ, b.typ) })
 	if len(edges) == 0 || m.typed && (edges[0].typ != "a" || edges[len(edges)-1].typ != "b") {
@@ -306,6 +336,7 @@ func (t *trial) deleteEdges() {
 		}
 	}
 	typed, timed := m.typed && t.r.IntN(2) == 0, m.timed && t.r.IntN(2) == 0
+	timed = timed && m.divided == nil // edges of val and test have none
 	t.log = append(t.log, fmt.Sprint("delete ", edges, typed, timed))
 	t.write("e.csv", m.text(edges, typed, false, timed))
 	done, err := Delete(t.Context(), t.fs, "s", Deletion{Options: t.options(typed, false, timed)})
@@ -340,8 +371,13 @@ func (t *trial) deleteNodes() {
 	if done.LostNodes != lost || done.Nodes != uint64(len(ids)) {
 		t.Errorf("%s: %+v, want %d nodes and %d lost", t.log, done, len(ids), lost)
 	}
+	ends := func(e modelEdge) bool { return ids[e.src] || ids[e.dst] }
 	was := len(m.edges)
-	m.edges = slices.DeleteFunc(m.edges, func(e modelEdge) bool { return ids[e.src] || ids[e.dst] })
+	if m.edges = slices.DeleteFunc(m.edges, ends); m.divided != nil {
+		was = len(m.edges) + m.removeDivided(ends)
+		m.names = slices.DeleteFunc(m.names, func(name string) bool { return ids[name] })
+		m.deleted = map[string]bool{} // their ids may come again
+	}
 	if uint64(was-len(m.edges)) != done.Edges {
 		t.Errorf("%s: %d edges were deleted, want %d", t.log, done.Edges, was-len(m.edges))
 	}
@@ -393,6 +429,9 @@ func (t *trial) check() {
 	}
 	t.counts(meta)
 	t.degrees(set, names)
+	if t.m.divided != nil {
+		t.splits(s, dev, names)
+	}
 	for _, dir := range meta.Directions {
 		for _, opt := range []topology.Options{{}, {Resident: true},
 			{Resident: true, Form: topology.Packed}, {Resident: true, Form: topology.Compact}} {
@@ -631,7 +670,10 @@ func number(name string, usual int) int {
 
 // TestHistories does random things to stores and to models of them in memory, and compares both
 // after each. GDB_TEST_HISTORIES sets how many histories, GDB_TEST_SEED the first seed.
-func TestHistories(t *testing.T) {
+func TestHistories(t *testing.T) { histories(t, newModel) }
+
+// histories does random things to stores, and to models of them.
+func histories(t *testing.T, draw func(r *rand.Rand) *model) {
 	first := number("GDB_TEST_SEED", 1)
 	for seed := first; seed < first+number("GDB_TEST_HISTORIES", 25); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -640,7 +682,7 @@ func TestHistories(t *testing.T) {
 			if seed%2 == 0 {
 				allLarge(t)
 			}
-			h := &trial{T: t, fs: vfs.NewMem(), r: r, m: newModel(r)}
+			h := &trial{T: t, fs: vfs.NewMem(), r: r, m: draw(r)}
 			h.ingest()
 			h.check()
 			for range 1 + r.IntN(8) {

@@ -127,13 +127,16 @@ func (h *history) ingest(t *testing.T, fs vfs.FS, p part, out string) {
 // TestAppend: a store that was appended to is, to all who read it, what an ingest of all sources at
 // once makes.
 func TestAppend(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(16) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			if seed%2 == 0 {
 				allLarge(t)
 			}
 			r := rand.New(rand.NewPCG(seed, 1))
 			h, fs := newHistory(r), vfs.NewMem()
+			if seed >= 8 { // edges are in splits
+				h.opt.EdgeSplit, h.opt.Seed = "random=60/20/20", seed
+			}
 			h.ingest(t, fs, h.parts[0], "live")
 			h.ingest(t, fs, h.whole(), "once")
 			for _, p := range h.parts[1:] {

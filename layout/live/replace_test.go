@@ -23,12 +23,15 @@ func (v valued) row(name string) string {
 // TestReplace: commits give nodes that are there other features, labels and splits; who reads
 // the store sees the last of each, earlier snapshots keep theirs, and a compaction keeps all.
 func TestReplace(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(12) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			fewLevels(t, int(seed)%3+1)
 			fs, h := vfs.NewMem(), &history{}
 			h.opt.Undirected = seed%2 == 0
+			if seed >= 6 { // edges are in splits
+				h.opt.EdgeSplit = "random=60/20/20"
+			}
 			names, now, edges := []string{}, map[string]valued{}, "src,dst"
 			draw := func(n int, fresh bool) (p part, changed int) {
 				p = part{edges: "src,dst", nodes: "id,a,b,kind,part\n"}
@@ -67,8 +70,16 @@ func TestReplace(t *testing.T) {
 			first, _ := draw(20, true)
 			first.edges += "\nn0,n1"
 			edges += "\nn0,n1"
+			for i := 0; seed >= 6 && i < 40; i++ {
+				e := "\n" + names[r.IntN(len(names))] + "," + names[r.IntN(len(names))]
+				first.edges, edges = first.edges+e, edges+e
+			}
 			h.ingest(t, fs, first, "s")
 			before := contents(t, fs, "s", r)
+			err := open(t, fs, "").Catalog().Hold(t.Context(), "first", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for range 1 + r.IntN(5) {
 				p, changed := draw(1+r.IntN(12), false)
 				opt := h.options(t, fs, p, false)

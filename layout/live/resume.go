@@ -75,7 +75,8 @@ func (a *appending) claim(info *source.Info) (done *Added, err error) {
 	}
 	if !a.meta.Typed() && (len(info.Features) > 0 || info.Labels != nil || len(info.Splits) > 0) {
 		a.opt.Resume = false // values of nodes are read anew
-		return nil, errors.Join(removeAll(a.fs, a.path("read")), removeAll(a.fs, a.path("level")))
+		return nil, errors.Join(removeAll(a.fs, a.path("read")), removeAll(a.fs, a.path("level")),
+			removeAll(a.fs, a.path("base")))
 	}
 	return nil, nil
 }

@@ -75,6 +75,13 @@ func resumeActs() map[string]*resumeAct {
 		"labels": {store: plain(words, "src,dst\nb,a\nd,c\n", func(opt *ingest.Options) {
 			opt.Nodes, opt.LabelCol, opt.FeatureCols = "n.csv", "kind", "f"
 		}), opt: edges},
+		"splits": {store: plain(words+"a,c\na,d\nb,d\nd,c\n", "src,dst\nb,a\nx,c\nd,y\n",
+			func(opt *ingest.Options) { opt.EdgeSplit = "random=50/50/0" }), opt: edges},
+		"splits and labels": {store: plain(words+"a,c\na,d\nb,d\nd,c\n", "src,dst\nb,a\nd,c\n",
+			func(opt *ingest.Options) {
+				opt.EdgeSplit = "random=50/50/0"
+				opt.Nodes, opt.LabelCol, opt.FeatureCols = "n.csv", "kind", "f"
+			}), opt: edges},
 		"typed edges": {store: typedCrashStore, opt: tables, typed: true},
 		"typed nodes": {store: typedCrashStore, opt: both, typed: true},
 	}

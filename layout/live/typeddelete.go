@@ -20,6 +20,10 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
+// errSplitTimes says that edges in splits cannot be named by their times.
+var errSplitTimes = input.Usage("--delete-edges: edges of other splits than train are stored " +
+	"without times: name edges by their ends, and give --time-col none")
+
 // typedPattern names edges of a relation: those with these ends, and with this time unless it is
 // kv.NoTime.
 type typedPattern struct {
@@ -151,8 +155,7 @@ func (d *typedDeletion) readEdges(ctx context.Context, opt ingest.Options) (err 
 			"--weight-col none if a column is taken for weights")
 	}
 	if info.Timed && typedchange.AllEdges(d.meta) > d.meta.Edges {
-		return input.Usage("--delete-edges: edges of other splits than train are stored without " +
-			"times: name edges by their ends, and give --time-col none")
+		return errSplitTimes
 	}
 	files, err := typedlevel.NewFiles(src, d.meta, d.dict)
 	if err != nil {

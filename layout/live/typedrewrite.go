@@ -24,14 +24,16 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// rewriting is a commit that writes a typed store anew: nodes of a type follow each other, so new
-// ones cannot be numbered behind all others, as a level has them.
+// rewriting is a commit that writes a store anew: a typed one, since nodes of a type follow each
+// other, so that new ones cannot be numbered behind all others, as a level has them; or one whose
+// edges are in splits, which are files of all edges of a split.
 type rewriting struct {
 	*appending
 	budget  *mem.Budget
 	files   *openfiles.Set // of the store
 	rows    *layout.Store  // the tables of nodes; nil if there are none
 	change  typedchange.Change
+	plain   *typedchange.PlainChange // of a store of one type; nil of a typed one
 	changed *roaring.Bitmap
 	gone    uint64 // edges that the new base has less: see typedchange.AllEdges
 	// without leaves out deleted edges; nil if none are.
@@ -42,10 +44,10 @@ type rewriting struct {
 // ingests. The caller calls close.
 func (a *appending) newRewriting() (*rewriting, error) {
 	if least := steps.LeastBytes / 3 * 4; a.opt.Memory < int64(least) {
-		return nil, input.Usage("--memory %s is too small to write a store of several types anew, "+
+		return nil, input.Usage("--memory %s is too small to write this store anew, "+
 			"the least is %s", mem.FormatSize(a.opt.Memory), mem.FormatSize(int64(least)))
 	}
-	if l := a.meta.Labels; l != nil && l.Kind == "multi" {
+	if l := a.meta.Labels; l != nil && l.Kind == "multi" && a.meta.Typed() {
 		return nil, input.Usage("%s: nodes have several labels: such a store of several types "+
 			"takes edges, and no rows of nodes or deletions so far; ingest all sources anew",
 			a.store.Dir())
@@ -76,9 +78,21 @@ func (a *appending) appendAnew(ctx context.Context, src source.Source) (done *Ad
 		}
 		read := openfiles.New(r.rows, r.dev, r.budget)
 		defer func() { err = errors.Join(err, read.Close()) }()
-		if dict, err = r.match(ctx, read, dict); err != nil {
+		err := r.match(ctx, read, dict, func(_ uint32, node int64, name string) error {
+			if node < 0 {
+				return nil
+			}
+			r.changed.Add(uint32(node))
+			return r.checkIsNew(name)
+		})
+		if err != nil {
 			return nil, err
 		}
+		fresh, err := read.IDs(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		dict = &typedchange.IDs{Dictionary: dict, Rows: fresh, Nodes: r.meta.Nodes}
 	}
 	more, err := typedlevel.NewFiles(src, r.meta, dict)
 	if err != nil {
@@ -142,29 +156,28 @@ func (r *rewriting) checkFeatures(name string, typ int, info *source.Info) error
 	return nil
 }
 
-// match finds the nodes of the tables in the store, which has the ids known, and returns a
-// dictionary of both.
-func (r *rewriting) match(ctx context.Context, read *openfiles.Set, known ids.Dictionary) (
-	ids.Dictionary, error) {
+// match finds the nodes of the tables in the store, which has the ids known. It calls met with each
+// in order: its number, that in the store or below 0, and its id.
+func (r *rewriting) match(ctx context.Context, read *openfiles.Set, known ids.Dictionary,
+	met func(row uint32, node int64, name string) error) error {
 	fresh, err := read.IDs(ctx, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	held := mem.NewAccount(r.budget, "nodes of the tables")
 	nodes := r.rows.Meta().Nodes
 	if err := held.AtLeast(4 * int64(nodes)); err != nil {
-		return nil, err
+		return err
 	}
 	of := make([]uint32, 0, nodes)
 	find := &finder{known: known, most: findMost(r.budget)}
 	find.fn = func(name string, node int64) error {
-		if node < 0 {
-			of = append(of, typedchange.Absent)
-			return nil
+		to := typedchange.Absent
+		if node >= 0 {
+			to = uint32(node)
 		}
-		of = append(of, uint32(node))
-		r.changed.Add(uint32(node))
-		return r.checkIsNew(name)
+		of = append(of, to)
+		return met(uint32(len(of)-1), node, name)
 	}
 	var some []layout.NodeID
 	var names []string
@@ -174,35 +187,62 @@ func (r *rewriting) match(ctx context.Context, read *openfiles.Set, known ids.Di
 			some = append(some, layout.NodeID(u))
 		}
 		if names, err = fresh.External(ctx, some, names[:0]); err != nil {
-			return nil, err
+			return err
 		}
 		for _, name := range names {
 			if err := find.add(ctx, []byte(name)); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	if err := find.flush(ctx); err != nil {
+	r.change.Rows = r.rows
+	err = find.flush(ctx)
+	r.change.Of = of
+	return err
+}
+
+// changed is a store that changes, as ingest reads it.
+type changed interface {
+	source.Source
+	Fresh() uint64   // nodes that are new
+	Changed() uint64 // nodes that get other values
+}
+
+// source returns the store as it is to be, with more edges if that is not nil. The caller calls
+// Close.
+func (r *rewriting) source(ctx context.Context, more typedlevel.Edges) (changed, error) {
+	r.change.Store, r.change.More, r.change.Stays = r.store, more, r.staying
+	if r.plain != nil {
+		r.change.Edges = typedchange.GivenEdges(r.store, r.dev)
+		r.plain.Change = r.change
+		return typedchange.NewPlain(*r.plain, r.dev, r.budget)
+	}
+	pieces, _, err := r.pieces(ctx, true, r.store.Lists())
+	if err != nil {
 		return nil, err
 	}
-	r.change.Rows, r.change.Of = r.rows, of
-	return &typedchange.IDs{Dictionary: known, Rows: fresh, Nodes: r.meta.Nodes}, nil
+	r.change.Edges = typedlevel.OfPieces(r.meta, r.dev, r.budget, pieces)
+	if len(r.meta.EdgeSplits) > 0 {
+		r.change.Edges = typedlevel.WithSplits(r.change.Edges, r.store.Base(), r.dev)
+	}
+	return typedchange.New(r.change, r.dev, r.budget)
+}
+
+// ingest writes a store that changes anew.
+func (r *rewriting) ingest(ctx context.Context, src changed, opt ingest.Options) (*kv.Meta, error) {
+	if r.plain == nil {
+		return ingest.RunSource(ctx, r.fs, src, opt)
+	}
+	of := r.shaped()
+	opt.Undirected, opt.Dedup, opt.KeepDuplicates = of.Undirected, of.Dedup, of.KeepDuplicates
+	opt.KeepSelfLoops, opt.AllowNaN = of.KeepSelfLoops, len(r.meta.Features) > 0
+	return ingest.RunAgain(ctx, r.fs, src.(*typedchange.Plain), opt)
 }
 
 // run writes the store anew, with more edges if that is not nil, and makes it the base.
 func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source.Info) (
 	done *Added, err error) {
-	pieces, _, err := r.pieces(ctx, true, r.store.Lists())
-	if err != nil {
-		return nil, err
-	}
-	r.change.Store = r.store
-	was := typedlevel.OfPieces(r.meta, r.dev, r.budget, pieces)
-	if len(r.meta.EdgeSplits) > 0 {
-		was = typedlevel.WithSplits(was, r.store.Base(), r.dev)
-	}
-	r.change.Edges, r.change.More, r.change.Stays = was, more, r.staying
-	src, err := typedchange.New(r.change, r.dev, r.budget)
+	src, err := r.source(ctx, more)
 	if err != nil {
 		return nil, err
 	}
@@ -220,12 +260,12 @@ func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source
 	}
 	made := r.finished(ctx, opt.Out)
 	if made == nil {
-		if made, err = ingest.RunSource(ctx, r.fs, src, opt); err != nil {
+		if made, err = r.ingest(ctx, src, opt); err != nil {
 			return nil, err
 		}
 	}
 	done = &Added{LevelMeta: r.newLevel(src.Fresh(), kv.SourceMeta{Format: info.Format,
-		Paths: info.Paths}), Replaced: src.Changed(), Anew: true}
+		Paths: info.Paths}), Replaced: src.Changed(), Anew: true, Divided: r.plain != nil}
 	before, now := typedchange.AllEdges(r.meta), typedchange.AllEdges(made)
 	done.UUID, done.Edges, r.gone = made.UUID, now-min(now, before), before-min(now, before)
 	for _, f := range made.Files {
@@ -235,9 +275,10 @@ func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source
 }
 
 // finished returns the record of the new base if the commit that goes on had ended its ingest, and
-// becomeBase had given it the sources of the store; else nil.
+// becomeBase had given it the sources of the store; else nil. Of a store of one type the ingest
+// gives it these, and finds itself that it had ended.
 func (r *rewriting) finished(ctx context.Context, out string) *kv.Meta {
-	if !r.opt.Resume {
+	if !r.opt.Resume || r.plain != nil {
 		return nil
 	}
 	s, err := layout.Open(ctx, r.fs, out)
@@ -249,7 +290,7 @@ func (r *rewriting) finished(ctx context.Context, out string) *kv.Meta {
 
 // staying returns the edges of the store that stay.
 func (r *rewriting) staying(c *source.EdgeChunk) *source.EdgeChunk {
-	if c.Len() > 0 && r.keyed[int(c.TypeInt[0])] {
+	if len(r.keyed) > 0 && c.Len() > 0 && r.keyed[int(c.TypeInt[0])] {
 		c = typedchange.Select(c, func(i int) bool {
 			return !r.changed.Contains(uint32(c.SrcInt[i]))
 		})

@@ -101,7 +101,10 @@ func (s *Source) divide(c *source.EdgeChunk, fn func(c *source.EdgeChunk) error)
 	if c.Len() == 0 {
 		return nil
 	}
-	d, r := s.Divider, s.meta.Relations[c.TypeInt[0]]
+	d, r := s.Divider, kv.RelationMeta{} // of a store of one type
+	if len(s.meta.Relations) > 0 {
+		r = s.meta.Relations[c.TypeInt[0]]
+	}
 	of := make([]string, c.Len())
 	for i := range of {
 		if d.how.Times != nil {
@@ -137,11 +140,15 @@ func (s *Source) number(typ int, v uint64) uint32 {
 }
 
 // AllEdges counts the edges of a store: those of its lists, and those of other splits than train,
-// which no list has.
+// which no list has. Of a store of one type, whose lists may have edges both ways, it counts the
+// edges of the splits, each once.
 func AllEdges(m *kv.Meta) uint64 {
-	n := m.Edges
+	n, listed := m.Edges, true
+	if !m.Typed() && len(m.EdgeSplits) > 0 {
+		n, listed = 0, false
+	}
 	for _, s := range m.EdgeSplits {
-		if s.Name != edgefile.Splits[0] {
+		if !listed || s.Name != edgefile.Splits[0] {
 			n += s.Count
 		}
 	}

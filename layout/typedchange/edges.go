@@ -12,30 +12,34 @@ import (
 // Edges streams the edges that stay, and whose ends do, then new ones, and those of reverse
 // relations behind each chunk.
 func (s *Source) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
-	staying := func(ctx context.Context, fn func(*source.EdgeChunk) error) error {
-		err := s.Change.Edges(ctx, func(c *source.EdgeChunk) error {
-			if s.Divider != nil {
-				s.Divider.mark(c)
-			}
-			if s.Stays != nil {
-				c = s.Stays(c)
-			}
-			return fn(s.present(c))
-		})
-		switch {
-		case err != nil || s.More == nil:
-			return err
-		case s.Divider == nil:
-			return s.More(ctx, fn)
-		}
-		return s.More(ctx, func(c *source.EdgeChunk) error { return s.divide(c, fn) })
-	}
-	return typedlevel.BothWays(ctx, s.meta, staying, func(c *source.EdgeChunk, r kv.RelationMeta) {
+	all := s.oldAndNew
+	return typedlevel.BothWays(ctx, s.meta, all, func(c *source.EdgeChunk, r kv.RelationMeta) {
 		for i := range c.SrcInt {
 			c.SrcInt[i] = s.numbers.row(r.Src, c.SrcInt[i])
 			c.DstInt[i] = s.numbers.row(r.Dst, c.DstInt[i])
 		}
 	}, fn)
+}
+
+// oldAndNew streams the edges that stay, and whose ends do, then new ones, by the numbers that
+// nodes had.
+func (s *Source) oldAndNew(ctx context.Context, fn func(*source.EdgeChunk) error) error {
+	err := s.Change.Edges(ctx, func(c *source.EdgeChunk) error {
+		if s.Divider != nil {
+			s.Divider.mark(c)
+		}
+		if s.Stays != nil {
+			c = s.Stays(c)
+		}
+		return fn(s.present(c))
+	})
+	switch {
+	case err != nil || s.More == nil:
+		return err
+	case s.Divider == nil:
+		return s.More(ctx, fn)
+	}
+	return s.More(ctx, func(c *source.EdgeChunk) error { return s.divide(c, fn) })
 }
 
 // present returns the edges of a chunk whose ends stay.
@@ -62,7 +66,9 @@ func Select(c *source.EdgeChunk, keep func(i int) bool) *source.EdgeChunk {
 		Columns: make([]columnfile.Values, len(c.Columns))}
 	for _, i := range some {
 		out.SrcInt, out.DstInt = append(out.SrcInt, c.SrcInt[i]), append(out.DstInt, c.DstInt[i])
-		out.TypeInt = append(out.TypeInt, c.TypeInt[i])
+		if c.TypeInt != nil {
+			out.TypeInt = append(out.TypeInt, c.TypeInt[i])
+		}
 		if c.Weight != nil {
 			out.Weight = append(out.Weight, c.Weight[i])
 		}

@@ -263,22 +263,23 @@ func (s *Source) Labels(ctx context.Context, fn func(*source.LabelChunk) error) 
 	})
 }
 
-// addLabel adds the label of a node, if it has one.
-func addLabel(c *source.LabelChunk, node uint64, of *kv.LabelsMeta, row []byte) {
+// addLabel adds the label of a node, and returns whether it has one.
+func addLabel(c *source.LabelChunk, node uint64, of *kv.LabelsMeta, row []byte) bool {
 	word := binary.LittleEndian.Uint32(row)
 	if of.Kind == "target" {
 		x := math.Float32frombits(word)
 		if x != x {
-			return
+			return false
 		}
 		c.Target = append(c.Target, x)
 	} else {
 		if int32(word) < 0 {
-			return
+			return false
 		}
 		c.Text = append(c.Text, []byte(of.Classes[word]))
 	}
 	c.IDs.Ints = append(c.IDs.Ints, node)
+	return true
 }
 
 // Splits streams the members of all splits.

@@ -72,21 +72,8 @@ var (
 // values, 3/16 byte for each row of the tables, as much for each node of the store if nodes are
 // deleted, and readers of files. The caller calls Close.
 func New(c Change, dev blockdev.Device, budget *mem.Budget) (*Source, error) {
-	s := &Source{Change: c, meta: c.Store.Meta(), dev: dev, budget: budget,
-		old:  openfiles.New(c.Store, dev, budget),
-		held: mem.NewAccount(budget, "nodes with other values")}
-	if c.Rows != nil {
-		s.rows, s.new = c.Rows.Meta(), openfiles.New(c.Rows, dev, budget)
-	}
-	s.numbers.held = mem.NewAccount(budget, "numbers of nodes")
-	err := s.numbers.number(s.meta, s.rows, c.Of, c.Gone)
-	for v, node := range c.Of {
-		if node != Absent && err == nil {
-			s.changed = append(s.changed, uint64(node)<<32|uint64(v))
-			err = s.held.AtLeast(8 * int64(cap(s.changed)))
-		}
-	}
-	slices.Sort(s.changed)
+	s := newSource(c, dev, budget)
+	err := s.match(func(uint32) bool { return true })
 	if err == nil {
 		err = s.describe()
 	}
@@ -94,6 +81,31 @@ func New(c Change, dev blockdev.Device, budget *mem.Budget) (*Source, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func newSource(c Change, dev blockdev.Device, budget *mem.Budget) *Source {
+	s := &Source{Change: c, meta: c.Store.Meta(), dev: dev, budget: budget,
+		old:  openfiles.New(c.Store, dev, budget),
+		held: mem.NewAccount(budget, "nodes with other values")}
+	if c.Rows != nil {
+		s.rows, s.new = c.Rows.Meta(), openfiles.New(c.Rows, dev, budget)
+	}
+	s.numbers.held = mem.NewAccount(budget, "numbers of nodes")
+	return s
+}
+
+// match numbers the nodes, and notes those of the store that get values of a node of the tables,
+// which has some.
+func (s *Source) match(hasValues func(row uint32) bool) error {
+	err := s.numbers.number(s.meta, s.rows, s.Of, s.Gone)
+	for v, node := range s.Of {
+		if node != Absent && err == nil && hasValues(uint32(v)) {
+			s.changed = append(s.changed, uint64(node)<<32|uint64(v))
+			err = s.held.AtLeast(8 * int64(cap(s.changed)))
+		}
+	}
+	slices.Sort(s.changed)
+	return err
 }
 
 // describe fills in what ingest is told, and finds what the store cannot take.

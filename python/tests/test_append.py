@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,27 @@ def test_types_refused(shop) -> None:
             gdbgraph.append(shop, edges, nodes)
     with gdbgraph.open(shop) as store:
         assert store.num_edges == 2 and store.num_nodes == 5
+
+
+def test_edge_splits(gdb, arrays, tmp_path) -> None:
+    """A store whose edges are in splits takes edges and deletions, which the link loader has."""
+    np.savetxt(tmp_path / "e.csv", arrays["edges"].T, "%d", ",", header="src,dst", comments="")
+    path = str(tmp_path / "l.gdb")
+    subprocess.run([gdb, "ingest", "--edges", str(tmp_path / "e.csv"), "--out", path, "--quiet",
+                    "--edge-split", "random=80/10/10"], check=True)
+    with gdbgraph.open(path) as store:
+        was = dict(store.edge_splits)
+    new = np.stack([np.arange(500, 600), np.arange(100)])
+    assert gdbgraph.append(path, new)["nodes"] == 100
+    with gdbgraph.open(path) as store:
+        now = store.edge_splits
+        assert sum(now.values()) == sum(was.values()) + 100
+        assert all(now[name] > was[name] for name in was)
+        seen = sum(len(batch.input_id) for batch in store.link_loader([3], 64, "val"))
+        assert seen == now["val"]
+    (tmp_path / "gone").write_text("0\n500\n")
+    subprocess.run([gdb, "append", path, "--delete-nodes", str(tmp_path / "gone"), "--quiet"],
+                   check=True)
+    with gdbgraph.open(path) as store:
+        assert store.num_nodes == 598 and store.num_deleted == 0
+        assert store.node_ids([1, 501]).tolist() == [0, 499]

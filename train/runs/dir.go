@@ -112,8 +112,8 @@ type Dir struct {
 	dir      string
 	uuid     kv.UUID
 	snapshot uint64
-	// The last snapshots up to that which numbered nodes anew, and which deleted some of a typed
-	// store.
+	// The last snapshots up to that which added or deleted nodes of a store that it wrote anew, and
+	// which deleted some.
 	numbered, moved uint64
 }
 
@@ -285,8 +285,8 @@ func (r Dir) SameNumbers() error {
 	}
 	if f.Snapshot < r.numbered {
 		return fmt.Errorf("train: run %s learned vectors of the nodes of snapshot %d, and "+
-			"snapshot %d numbered nodes anew, since nodes of types came or went: read the "+
-			"store as of the run, without --at, or train a run that begins with it (--from-run)",
+			"nodes came or went up to snapshot %d: read the store as of the run, without --at, or "+
+			"train a run that begins with it (--from-run)",
 			r.name, f.Snapshot, r.numbered)
 	}
 	return nil
