@@ -26,6 +26,7 @@ type plainSage struct {
 	h      *history.History
 	of     map[string][]float32 // weights by name
 	cols   map[string]int
+	summed bool        // rows have the means of whole lists, and the first layer reads no lists
 	hidden [][]float32 // nil where there is none
 }
 
@@ -66,19 +67,32 @@ func (p *plainSage) rows(i int, of func(i uint32) []float32) (all [][]float32) {
 	return all
 }
 
+// firstHidden returns the first node that has hidden states.
+func (p *plainSage) firstHidden() int {
+	if p.summed {
+		return 0
+	}
+	return int(p.b.Dense.NodeIDOffsets[1])
+}
+
 // states computes the hidden states.
 func (p *plainSage) states() {
 	d := &p.b.Dense
 	p.hidden = make([][]float32, len(d.NodeIDs))
 	x := func(i uint32) []float32 { return p.b.X[int(i)*p.b.Dim:][:p.b.Dim] }
-	for i := int(d.NodeIDOffsets[1]); i < len(d.NodeIDs); i++ {
+	for i := p.firstHidden(); i < len(d.NodeIDs); i++ {
 		if v := d.NodeIDs[i]; p.h.Outside(v) {
 			if states, written := p.h.Row(v); written[0] > 0 {
 				p.hidden[i] = states
 			}
 			continue
 		}
-		p.hidden[i] = p.layer("layer 1 ", x(uint32(i)), p.rows(i, x))
+		if own := x(uint32(i)); p.summed {
+			n := len(own) / 2
+			p.hidden[i] = p.layer("layer 1 ", own[:n], [][]float32{own[n:]})
+		} else {
+			p.hidden[i] = p.layer("layer 1 ", own, p.rows(i, x))
+		}
 		for j, v := range p.hidden[i] {
 			p.hidden[i][j] = max(0, v)
 		}
@@ -92,7 +106,7 @@ func (p *plainSage) loss() (loss float64) {
 		if label < 0 {
 			continue
 		}
-		i := int(p.b.Dense.NodeIDOffsets[2]) + s
+		i := int(p.b.Dense.NodeIDOffsets[p.b.Dense.Layers()]) + s
 		y := p.layer("layer 2 ", p.hidden[i],
 			p.rows(i, func(i uint32) []float32 { return p.hidden[i] }))
 		sum := 0.0
@@ -108,8 +122,16 @@ func (p *plainSage) loss() (loss float64) {
 // TestHistory holds each batch of three epochs against the plain computation: the hidden states
 // that it leaves, and its loss. Other states stay as they are.
 func TestHistory(t *testing.T) {
-	c := pbsConfig()
-	c.Dropout, c.Epochs, c.Hubs = 0, 3, setting.HubsNone
+	for name, sums := range map[string]bool{"drawn": false, "sums ahead": true} {
+		t.Run(name, func(t *testing.T) {
+			c := pbsConfig()
+			c.Dropout, c.Epochs, c.Hubs, c.Precompute = 0, 3, setting.HubsNone, sums
+			testHistory(t, c)
+		})
+	}
+}
+
+func testHistory(t *testing.T, c Config) {
 	l, err := Open(t.Context(), mustBuild(t, planted(false)), mustDevice(t), c)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +176,8 @@ func checkHistory(t *testing.T, l *Training, b *sample.Batch) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plainSage{b: b, h: h, of: map[string][]float32{}, cols: map[string]int{}}
+	p := &plainSage{b: b, h: h, of: map[string][]float32{}, cols: map[string]int{},
+		summed: l.s.cfg.Precompute}
 	s.model.Params().Each(func(name string, rows, cols, off int) {
 		p.of[name], p.cols[name] = w[off:][:rows*cols], cols
 	})
@@ -167,9 +190,12 @@ func checkHistory(t *testing.T, l *Training, b *sample.Batch) {
 		states, written := h.Row(v)
 		all[v] = slices.Concat(states, written)
 	}
-	for i, v := range b.Dense.NodeIDs[b.Dense.NodeIDOffsets[1]:] {
+	first := p.firstHidden()
+	for i, v := range b.Dense.NodeIDs[first:] {
 		if !h.Outside(v) {
-			all[v] = append(p.hidden[int(b.Dense.NodeIDOffsets[1])+i], float32(b.Epoch+1))
+			all[v] = append(p.hidden[first+i], float32(b.Epoch+1))
+		} else if row := b.X[i*b.Dim:][:b.Dim]; p.summed && slices.Max(row) != slices.Min(row) {
+			t.Fatalf("the row of node %d, which is not in memory, was read", v)
 		}
 	}
 	got, err := l.Step(b)

@@ -43,6 +43,9 @@ func partitionConfigs() map[string]Config {
 	pbs := macro
 	pbs.Strategy, pbs.HubsBy, pbs.Fanout = setting.StrategyPBS, "degree", []int{5, 5, 4}
 	all["pbs"] = pbs
+	pbs.Precompute = true
+	all["pbs with sums ahead"] = pbs
+	pbs.Precompute = false
 	pbs.Model, pbs.Hubs = "gat", setting.HubsNone
 	all["pbs of gat"] = pbs
 	return all
@@ -129,9 +132,9 @@ func TestPartitionsRefused(t *testing.T) {
 			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}
 			c.Fanout, c.Norm = []int{5}, ""
 		},
-		"--precompute": func(c *Config) {
+		"has sums in place of all": func(c *Config) {
 			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}
-			c.Precompute, c.Norm = true, ""
+			c.Model, c.Precompute, c.Norm = "mlp", true, ""
 		},
 		"--norm batch": func(c *Config) {
 			c.Strategy, c.PartitionOrder, c.PartitionCounts = "pbs", "", setting.PartitionCounts{}

@@ -176,7 +176,8 @@ func (s *stepper) open() (err error) {
 
 // states describes the hidden states of the model.
 func (s *shape) states() history.Config {
-	return history.Config{Nodes: s.nodes, Widths: s.dims[1 : len(s.dims)-1], Threads: s.cfg.Threads}
+	return history.Config{Nodes: s.nodes, Widths: s.dims[1 : len(s.dims)-1],
+		Summed: s.cfg.Precompute, Threads: s.cfg.Threads}
 }
 
 // Close frees the vectors of nodes, and the history.
@@ -265,7 +266,7 @@ func (s *stepper) refresh(b *sample.Batch) error {
 	}
 	y, err := s.forward(b, model.Step{Hidden: true, Halo: halo}, nil)
 	if err == nil {
-		halo.Computed(b.Dense.Layers()-1, y)
+		halo.Computed(s.history.Layers()-1, y)
 	}
 	return errors.Join(err, s.be.Err())
 }

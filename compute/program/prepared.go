@@ -372,11 +372,15 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 		}
 	}
 	words += 3*s.Items + min(s.Items, 1)
-	for hop, v := range p.known { // lists of this hop and the states after it
-		words += s.Nodes[hop+1] + 1 + s.Entries[hop] + s.Of(p.of(v).rows)*p.of(v).cols
+	for _, v := range p.known { // states, which of them are missing, and the lists that read them
+		rows := p.of(v).rows
+		words += s.Of(rows)*p.of(v).cols + s.Of(rows)/4 + 1
+		if hop := rows.n; hop < len(s.Entries) {
+			words += s.Nodes[hop+1] + 1 + s.Entries[hop]
+		}
 	}
-	if n := len(p.known); n > 0 {
-		words += s.Nodes[n+1] + 1 + s.Entries[n] + s.Nodes[1]
+	if len(p.known) > 0 { // which nodes are inside
+		words += s.Nodes[0]
 	}
 	return words + p.sortWords(s)
 }

@@ -93,7 +93,7 @@ var propertyKinds = [properties]struct {
 	InvWeightSum:  {"1/all weights", Nodes(1), true},
 	NodeType:      {"type of node", Nodes(0), true},
 	SegmentType:   {"type of segment", Segments(0), false},
-	Inside:        {"inside", Nodes(1), false},
+	Inside:        {"inside", Nodes(0), false},
 	EdgeColumn:    {"columns", Entries(List{}), false},
 	EdgeMask:      {"mask", Entries(List{}), false},
 }

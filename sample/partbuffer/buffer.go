@@ -61,10 +61,16 @@ type Macro struct {
 	Reuse int
 	// Halo keeps the neighbors outside memory in lists, up to the last hop: see Buffer.Inner.
 	Halo bool
+	// Summed says that rows have the sums of whole lists beside the features: with a halo, the rows
+	// of neighbors outside memory are not read, and the last hop has such neighbors too.
+	Summed bool
 	// Refresh are nodes, ascending, that come in batches of their own after the training nodes of
 	// their set, all of them in the first epochs and then a part in each: see sample.Batch.Refresh.
 	Refresh []sample.NodeID
 }
+
+// inner reports whether the last hop has no neighbors outside memory, but others do.
+func (m *Macro) inner() bool { return m.Halo && !m.Summed }
 
 // capacity returns the number of partitions of a set.
 func (c *Config) capacity() int { return c.Order.Spec().Capacity }

@@ -64,7 +64,7 @@ func halfArrays(c *Config, dim int) []int64 {
 	for range halfCount(c) {
 		n := h + setSlots(c)
 		all = append(all, 4*int64(c.Deal.Parts()), 8*n, 4*n)
-		if c.Macro.Halo {
+		if c.Macro.inner() {
 			all = append(all, 4*n)
 		}
 		for range blocksOf(c.Macro.SetEntries + c.Macro.HubEntries) {
@@ -86,7 +86,8 @@ func newHalves(c *Config) (b *halves, err error) {
 	}
 	b = &halves{cfg: c, arenas: arenas{budget: c.Budget},
 		held: mem.NewAccount(c.Budget, "reading partitions")}
-	b.rows = rows{from: c.Rows, threads: c.Threads, slot: b.slotOf, halo: c.Macro.Halo}
+	b.rows = rows{from: c.Rows, threads: c.Threads, slot: b.slotOf, halo: c.Macro.Halo,
+		summed: c.Macro.Summed}
 	b.Held = topology.Held{NodeCount: c.Deal.Nodes(), Place: b.place}
 	b.inner = topology.Held{NodeCount: c.Deal.Nodes(), Place: b.placeInner}
 	if c.Rows != nil {
@@ -132,7 +133,7 @@ func (h *half) take(c *Config, take func(what string, bytes int64) ([]byte, erro
 		{"lengths of lists", 4 * n, func(a []byte) { h.lists.degree = mem.View[uint32](a) }},
 		{"lengths of inner lists", 4 * n, func(a []byte) { h.inner = mem.View[uint32](a) }},
 	} {
-		if array.what == "lengths of inner lists" && !c.Macro.Halo {
+		if array.what == "lengths of inner lists" && !c.Macro.inner() {
 			break
 		}
 		all, err := take(array.what, array.bytes)
@@ -223,7 +224,7 @@ func (b *halves) Has(v sample.NodeID) bool { return b.slotOf(v) != 0 }
 
 // Inner returns the lists without neighbors outside memory: with a halo, those of the last hop.
 func (b *halves) Inner() topology.Reader {
-	if !b.cfg.Macro.Halo {
+	if !b.cfg.Macro.inner() {
 		return nil
 	}
 	return &b.inner

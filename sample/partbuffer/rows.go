@@ -18,7 +18,8 @@ type rows struct {
 	dim     int
 	threads int
 	slot    func(v sample.NodeID) uint32 // 0 for a node that is not in memory
-	halo    bool                         // reads the rows of nodes that are not in memory
+	halo    bool                         // has rows of nodes that are not in memory:
+	summed  bool                         // zeros, which nothing reads, or else what is on disk
 	copied  atomic.Uint64
 }
 
@@ -84,10 +85,22 @@ func (f features) Gather(ctx context.Context, nodes []sample.NodeID, out []float
 			return max(1, r.slot(nodes[first+i])) - 1 // of another node where it is not there
 		})
 	})
-	if outside > 0 {
+	switch {
+	case outside > 0 && r.summed:
+		r.clearOutside(nodes, out)
+	case outside > 0:
 		return r.readOutside(ctx, nodes, out)
 	}
 	return ctx.Err()
+}
+
+// clearOutside makes the rows of the nodes that are not in memory zeros.
+func (r *rows) clearOutside(nodes []sample.NodeID, out []float32) {
+	for i, v := range nodes {
+		if r.slot(v) == 0 {
+			clear(out[i*r.dim : (i+1)*r.dim])
+		}
+	}
 }
 
 // readOutside reads the rows of the nodes that are not in memory to out.

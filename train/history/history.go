@@ -27,6 +27,8 @@ type Config struct {
 	Nodes uint64
 	// Widths holds the number of values of each hidden layer, at least one.
 	Widths []int
+	// Summed says that the first layer reads no lists, since rows have sums: see model.Precomputed.
+	Summed bool
 	// Threads is how many goroutines copy rows.
 	Threads int
 }
@@ -53,20 +55,16 @@ type History struct {
 	table  *embedding.Table
 	widths []int
 	cols   int
+	ahead  int                        // layers before the one that reads the first hop
 	has    func(v sample.NodeID) bool // nil while all nodes are in memory
 	held   mem.Account
 
-	layers []haloLayer // of the batch under way
-	inside []float32
-	of     program.Halo
-	batch  *sample.Batch
-	used   runs.Stale
-}
-
-// haloLayer is what a layer reads of nodes outside memory, and the states that come out of it.
-type haloLayer struct {
-	missing []bool
-	states  []float32
+	states  [][]float32 // of the batch under way, by layer
+	missing [][]bool    // by hop
+	inside  []float32
+	of      program.Halo
+	batch   *sample.Batch
+	used    runs.Stale
 }
 
 // New returns a history without states. The caller closes it.
@@ -75,9 +73,13 @@ func New(c Config, budget *mem.Budget) (*History, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: hidden states of all nodes: %w", err)
 	}
-	return &History{table: t, widths: c.Widths, cols: t.Dim(),
-		layers: make([]haloLayer, len(c.Widths)+1),
-		held:   mem.NewAccount(budget, "hidden states of a batch")}, nil
+	h := &History{table: t, widths: c.Widths, cols: t.Dim(), states: make([][]float32, len(c.Widths)),
+		missing: make([][]bool, len(c.Widths)+1),
+		held:    mem.NewAccount(budget, "hidden states of a batch")}
+	if c.Summed {
+		h.ahead = 1
+	}
+	return h, nil
 }
 
 // InMemory says from now on which nodes are in memory.
@@ -114,46 +116,61 @@ func (h *History) Row(v sample.NodeID) (states, written []float32) {
 	return row[:h.cols-len(h.widths)], row[h.cols-len(h.widths):]
 }
 
+// Layers returns how many layers have hidden states.
+func (h *History) Layers() int { return len(h.widths) }
+
+// first returns where the states of a layer begin in a row.
+func (h *History) first(layer int) (n int) {
+	for _, w := range h.widths[:layer] {
+		n += w
+	}
+	return n
+}
+
+// computed returns the nodes of the batch under way for which a layer computes states.
+func (h *History) computed(layer int) []sample.NodeID {
+	d := &h.batch.Dense
+	return d.NodeIDs[d.NodeIDOffsets[layer+1-h.ahead]:]
+}
+
 // Halo returns what is known of the nodes of a batch outside memory, valid until the next call. Its
 // Computed writes what is computed of the others.
 func (h *History) Halo(be backend.Backend, b *sample.Batch) (*program.Halo, error) {
 	d := &b.Dense
 	h.batch, h.used = b, runs.Stale{}
-	h.inside = mem.Resized(h.inside, d.Inner())
+	h.inside = mem.Resized(h.inside, len(d.NodeIDs))
 	h.of = program.Halo{Inside: h.inside, States: h.of.States[:0], Missing: h.of.Missing[:0],
 		Computed: func(layer int, x backend.Tensor) { h.keep(be, layer, x) }}
-	first := 0 // of the layer's states in a row
-	for l := range d.Layers() {
-		of := &h.layers[l]
-		nodes := d.NodeIDs[d.NodeIDOffsets[l]:]
-		if l == 0 { // the first layer reads features, which all nodes have
+	for hop := range d.Layers() {
+		layer := hop - 1 + h.ahead // whose states the hop has
+		if layer < 0 {             // or features, which all nodes have
 			h.of.Missing = append(h.of.Missing, nil)
 			continue
 		}
-		of.missing = mem.Resized(of.missing, len(nodes))
+		nodes := h.computed(layer)
+		missing := mem.Resized(h.missing[hop], len(nodes))
 		for i, v := range nodes {
-			of.missing[i] = h.Outside(v)
+			missing[i] = h.Outside(v)
 		}
-		w := h.widths[l-1]
-		states := mem.Resized(h.layers[l-1].states, len(nodes)*w)
-		h.look(nodes, states, of.missing, l-1, first)
-		h.layers[l-1].states = states
-		h.of.States = append(h.of.States, states)
-		first += w
-		h.of.Missing = append(h.of.Missing, of.missing)
+		states := mem.Resized(h.states[layer], len(nodes)*h.widths[layer])
+		h.look(nodes, states, missing, layer)
+		h.missing[hop], h.states[layer] = missing, states
+		h.of.States, h.of.Missing = append(h.of.States, states), append(h.of.Missing, missing)
 	}
-	for i := range h.inside {
-		h.inside[i] = 1
-		if h.Outside(d.NodeIDs[int(d.NodeIDOffsets[1])+i]) {
-			h.inside[i] = 0
+	// Others have no states.
+	outer := int(d.NodeIDOffsets[min(1-h.ahead, d.Layers())])
+	for i, v := range d.NodeIDs[outer:] {
+		h.inside[outer+i] = 1
+		if h.Outside(v) {
+			h.inside[outer+i] = 0
 		}
 	}
 	return &h.of, h.held.AtLeast(h.bytes())
 }
 
 // look reads the states after a layer of those of some nodes that are missing. They are no longer.
-func (h *History) look(nodes []sample.NodeID, states []float32, missing []bool, layer, first int) {
-	w := h.widths[layer]
+func (h *History) look(nodes []sample.NodeID, states []float32, missing []bool, layer int) {
+	first, w := h.first(layer), h.widths[layer]
 	for i, v := range nodes {
 		to := states[i*w : (i+1)*w]
 		if !missing[i] {
@@ -176,15 +193,11 @@ func (h *History) look(nodes []sample.NodeID, states []float32, missing []bool, 
 
 // keep writes the states that a layer computed of nodes in memory.
 func (h *History) keep(be backend.Backend, layer int, x backend.Tensor) {
-	from := mem.Resized(h.layers[layer].states, x.Len())
-	h.layers[layer].states = from
+	from := mem.Resized(h.states[layer], x.Len())
+	h.states[layer] = from
 	be.Read(from, x)
-	first, w := 0, h.widths[layer]
-	for _, before := range h.widths[:layer] {
-		first += before
-	}
-	d := &h.batch.Dense
-	for i, v := range d.NodeIDs[d.NodeIDOffsets[layer+1]:] {
+	first, w := h.first(layer), h.widths[layer]
+	for i, v := range h.computed(layer) {
 		if h.Outside(v) {
 			continue
 		}
@@ -197,8 +210,11 @@ func (h *History) keep(be backend.Backend, layer int, x backend.Tensor) {
 // bytes returns the memory of what is known of a batch.
 func (h *History) bytes() (n int64) {
 	n = 4 * int64(cap(h.inside))
-	for i := range h.layers {
-		n += int64(cap(h.layers[i].missing)) + 4*int64(cap(h.layers[i].states))
+	for _, states := range h.states {
+		n += 4 * int64(cap(states))
+	}
+	for _, missing := range h.missing {
+		n += int64(cap(missing))
 	}
 	return n
 }

@@ -40,7 +40,7 @@ func (b *Nodes) planMacro(ctx context.Context, src *loader.Source, c *setting.No
 	}
 	cfg := &partbuffer.Config{Deal: deal, Train: train, Batch: c.Batch, Seed: c.Seed,
 		Threads: plan.CopyThreads(c.Threads), Macro: &partbuffer.Macro{Reuse: c.Reuse,
-			Halo: c.Halo()},
+			Halo: c.Halo(), Summed: c.Precompute},
 		Budget: src.Budget}
 	b.macro = cfg.Macro
 	if src.Rows != nil {
@@ -157,7 +157,9 @@ func scan(src *loader.Source) func(context.Context,
 // chooseHubs chooses the nodes that stay in memory.
 func (b *Nodes) chooseHubs(ctx context.Context, src *loader.Source, c *setting.Node,
 	cfg *partbuffer.Config, dim int, free int64) error {
-	if b.hubBytes = c.Hubs; c.Hubs == 0 {
+	if b.hubBytes = c.Hubs; c.Hubs == 0 && cfg.Macro.Halo && cfg.Macro.Summed {
+		b.hubBytes = setting.HubsNone // their states take less than their rows
+	} else if c.Hubs == 0 {
 		if c.PartitionsInMemory > 0 {
 			free = min(free, partbuffer.MacroBytes(cfg, dim))
 		}
@@ -216,18 +218,31 @@ func (b *Nodes) describeHalo(c *setting.Node, train, dim int) {
 	if !c.Halo() || b.spec.Parts == b.spec.Capacity {
 		return
 	}
+	features := b.haloFeatures(c, train, dim)
+	if features == "" {
+		return
+	}
+	b.lines = append(b.lines, fmt.Sprintf("neighbors outside memory are drawn too, %s; their "+
+		"hidden states are up to %d epochs old", features, history.Most))
+	b.lines = append(b.lines, fmt.Sprintf("states of %d nodes are computed for batches of other "+
+		"partitions, from the third epoch on a fourth in each", len(b.macro.Refresh)))
+}
+
+// haloFeatures tells what is read of the features of neighbors outside memory; "" if that is not
+// known.
+func (b *Nodes) haloFeatures(c *setting.Node, train, dim int) string {
+	if b.macro.Summed {
+		return "whose features nothing reads"
+	}
 	fanout, _ := model.Of(c).Sampled()
 	drawn, seeds := 0, int64(train)
 	for _, f := range fanout[:len(fanout)-1] {
 		if f == sample.All {
-			return
+			return ""
 		}
 		seeds *= int64(f)
 		drawn += int(seeds)
 	}
-	b.lines = append(b.lines, fmt.Sprintf("neighbors outside memory are drawn too, up to %d an "+
-		"epoch, whose features are read one by one, up to %s; their hidden states are up to %d "+
-		"epochs old", drawn, mem.FormatSize(4*int64(dim)*int64(drawn)), history.Most))
-	b.lines = append(b.lines, fmt.Sprintf("states of %d nodes are computed for batches of other "+
-		"partitions, from the third epoch on a fourth in each", len(b.macro.Refresh)))
+	return fmt.Sprintf("up to %d an epoch, whose features are read one by one, up to %s", drawn,
+		mem.FormatSize(4*int64(dim)*int64(drawn)))
 }

@@ -16,6 +16,7 @@ import (
 	"gdb/sample/loader"
 	"gdb/sample/partbuffer"
 	"gdb/train/history"
+	"gdb/train/model"
 	"gdb/train/plan"
 	"gdb/train/setting"
 )
@@ -66,6 +67,10 @@ func Open(ctx context.Context, src *loader.Source, c *setting.Node,
 	if c.Halo() && c.Hops() < 2 {
 		return nil, errors.New("train: --strategy pbs keeps hidden states, of which one layer " +
 			"has none: give two fanouts or more, or take --strategy macro")
+	}
+	if fanout, _ := model.Of(c).Sampled(); c.Halo() && len(fanout) == 0 {
+		return nil, fmt.Errorf("train: --strategy pbs draws neighbors, and --model %s with "+
+			"--precompute has sums in place of all: leave one of both out", c.Model)
 	}
 	if c.Backend == backend.CUDA { // auto may have chosen it
 		return nil, fmt.Errorf("train: %s is for --backend cpu", c.Means())
@@ -232,11 +237,15 @@ func (b *Nodes) Note() string {
 			"from the whole graph", b.spec.Parts)
 	}
 	if b.macro != nil && b.macro.Halo {
+		last := ", and those of the last hop are missing"
+		if b.macro.Summed {
+			last = ""
+		}
 		return fmt.Sprintf("approximate: neighbors outside memory come with hidden states of "+
-			"earlier steps, up to %d epochs old, and those of the last hop are missing; in "+
+			"earlier steps, up to %d epochs old%s; in "+
 			"memory are %d of %d partitions of the nodes and %d hubs, %s of features and lists "+
-			"with the next ones (--strategy pbs)", history.Most, b.spec.Capacity, b.spec.Parts,
-			len(b.macro.Hubs), mem.FormatSize(b.bytes))
+			"with the next ones (--strategy pbs)", history.Most, last, b.spec.Capacity,
+			b.spec.Parts, len(b.macro.Hubs), mem.FormatSize(b.bytes))
 	}
 	if b.macro != nil {
 		return fmt.Sprintf("approximate: neighbors are drawn among those in memory, %d of %d "+

@@ -230,3 +230,14 @@ func TestListsTakeTheirTurn(t *testing.T) {
 		t.Error("no way lends the memory of the cache to lists")
 	}
 }
+
+// TestVectorsHaveTheirName: hidden states are not called vectors of nodes, also in a plan that is
+// refused.
+func TestVectorsHaveTheirName(t *testing.T) {
+	for halo, want := range map[bool]string{true: "hidden states", false: "node embedding"} {
+		f := &Facts{Vectors: 1, Settings: Settings{Halo: halo}}
+		if got := f.begin().Pools()[0].Parts[2].Name; got != want {
+			t.Errorf("halo %v: %q, want %q", halo, got, want)
+		}
+	}
+}

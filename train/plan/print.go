@@ -8,7 +8,6 @@ import (
 
 	"gdb/internal/mem"
 	topo "gdb/layout/topology"
-	"gdb/train/setting"
 )
 
 // Host names the pool that is the process's own memory.
@@ -23,7 +22,7 @@ func (p *Plan) Pools() []mem.Pool {
 	parts := []mem.Part{part("program", "", p.Fixed), part("model", "", p.Model)}
 	if p.Vectors > 0 {
 		disk := "and " + mem.FormatSize(p.VectorsDisk) + " of disk in checkpoints"
-		halo := p.Partitions != nil && p.Partitions.Order == setting.StrategyPBS
+		halo := p.facts != nil && p.facts.Halo
 		parts = append(parts, part(vectorsName(halo), disk, p.Vectors))
 	}
 	if b := p.Partitions; b != nil {

@@ -108,7 +108,7 @@ var partitionRows = []*Row{
 		Group: GroupPartitions, Help: "how batches are made: {choices} ({gdb} help strategies)"},
 	{Name: "hubs", For: OfNodes, NotIn: BenchTrain, Default: "auto", Type: hubsSize,
 		Group: GroupPartitions, Help: "memory of nodes that are in all macro-batches; auto: an " +
-			"eighth of theirs, 0: none"},
+			"eighth of theirs, none for pbs with --precompute; 0: none"},
 	{Name: "hubs-by", For: OfNodes, NotIn: BenchTrain, Default: hubScores[0],
 		Unset: hubScores[0], Type: wordUnset(hubScores[0]), Choices: hubScores,
 		Group: GroupPartitions, Help: "which nodes these are, by their {choices}"},
@@ -261,7 +261,6 @@ func (c *Node) validatePartitions() error {
 		{c.Sampler == SamplerLayer, "--sampler layer"},
 		{c.Sample != SampleUniform && c.Sample != "", "--sample " + c.Sample},
 		{c.Before != nil, "--before"}, {c.NodeEmbedding > 0, "--node-embedding"},
-		{p.Halo() && c.Precompute, "--precompute"},
 		{p.Halo() && c.Norm == "batch", "--norm batch"},
 	} {
 		if refused.is {
