@@ -55,7 +55,8 @@ func (w *workingSet) add(b *sample.Batch, outside func(v sample.NodeID) bool, su
 
 // BenchmarkWorkingSet compares what an eighth of a store in memory touches by pbs, on average of
 // forty epochs, with what an eighth of the training nodes do that are sampled at once from the
-// whole graph; and both again with sums ahead. The store has partitions; GDB_TEST_SPLIT is train unless said:
+// whole graph; and both again with sums ahead. The store has partitions; GDB_TEST_SPLIT is train
+// unless said:
 // GDB_TEST_STORE=ordered.gdb GDB_TEST_SPLIT=train@0 go test -run - -bench WorkingSet ./train
 func BenchmarkWorkingSet(b *testing.B) {
 	path := os.Getenv("GDB_TEST_STORE")

@@ -12,14 +12,12 @@ import (
 // lists there: their hidden states of earlier steps, as Joestar's partition-based sampling has them
 // (003, section 5.2.2).
 type Halo struct {
-	// Inside is 1 for each of Nodes(0) that is in memory, and else 0. Where the first layer reads
-	// lists, only those of Nodes(1) count.
+	// Inside is 1 for each of Nodes(0) in memory, and else 0: of Nodes(1) if layer 0 reads lists.
 	Inside []float32
-	// States have, by layer, the rows that it would compute: zeros for nodes in memory, and for
-	// those of which nothing is known. The last layer has none.
+	// States have, by layer but the last, what is known of its rows: others are zeros.
 	States [][]float32
-	// Missing says, by hop, of which of Nodes(hop) there is no row: lists of the hop leave them
-	// out. It is nil where none is missing, as for a hop from which the first layer reads.
+	// Missing says, by hop, of which of Nodes(hop) there is no row: its lists leave them out. It is
+	// nil where none is missing, as for a hop that layer 0 reads.
 	Missing [][]bool
 	// Computed is told what each layer but the last computed. It reads x before it returns.
 	Computed func(layer int, x backend.Tensor)

@@ -372,16 +372,13 @@ func (p *Program) HeldWords(s *Sizes) (words int) {
 		}
 	}
 	words += 3*s.Items + min(s.Items, 1)
-	for _, v := range p.known { // states, which of them are missing, and the lists that read them
-		rows := p.of(v).rows
-		words += s.Of(rows)*p.of(v).cols + s.Of(rows)/4 + 1
-		if hop := rows.n; hop < len(s.Entries) {
+	for _, v := range p.known { // states, which of them are missing, and lists that read them
+		words += s.Of(p.of(v).rows) * (p.of(v).cols + 1)
+		if hop := p.of(v).rows.n; hop < len(s.Entries) {
 			words += s.Nodes[hop+1] + 1 + s.Entries[hop]
 		}
 	}
-	if len(p.known) > 0 { // which nodes are inside
-		words += s.Nodes[0]
-	}
+	words += min(len(p.known), 1) * s.Nodes[0] // which are inside
 	return words + p.sortWords(s)
 }
 

@@ -73,9 +73,9 @@ func New(c Config, budget *mem.Budget) (*History, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: hidden states of all nodes: %w", err)
 	}
-	h := &History{table: t, widths: c.Widths, cols: t.Dim(), states: make([][]float32, len(c.Widths)),
-		missing: make([][]bool, len(c.Widths)+1),
-		held:    mem.NewAccount(budget, "hidden states of a batch")}
+	h := &History{table: t, widths: c.Widths, cols: t.Dim(),
+		states: make([][]float32, len(c.Widths)), missing: make([][]bool, len(c.Widths)+1),
+		held: mem.NewAccount(budget, "hidden states of a batch")}
 	if c.Summed {
 		h.ahead = 1
 	}
