@@ -178,3 +178,35 @@ func TestReuseIsKept(t *testing.T) {
 		t.Errorf("goes on with %d, began with %d", c.Reuse, old.Reuse)
 	}
 }
+
+// TestPlanOfSums: pbs with sums ahead has no hubs unless some are asked for, and its plan says that
+// nothing reads features of neighbors outside memory.
+func TestPlanOfSums(t *testing.T) {
+	for name, want := range map[string]struct {
+		sums     bool
+		given    int64
+		hubs     int64
+		features string
+	}{
+		"drawn":         {false, 0, 0, "features are read one by one"},
+		"sums":          {true, 0, setting.HubsNone, "features nothing reads"},
+		"sums and hubs": {true, 2 << 10, 2 << 10, "features nothing reads"},
+	} {
+		c := partitionConfigs()["pbs"]
+		c.Precompute, c.Hubs = want.sums, want.given
+		l, err := Open(t.Context(), mustBuild(t, planted(false)), mustDevice(t), c)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		hubs, lines := l.s.cfg.Hubs, strings.Join(l.Plan().Partitions.Lines, "\n")
+		if want.hubs != 0 && hubs != want.hubs || want.hubs == 0 && hubs <= 0 {
+			t.Errorf("%s: hubs take %d bytes, want %d", name, hubs, want.hubs)
+		}
+		if !strings.Contains(lines, want.features) {
+			t.Errorf("%s: the plan says %q, want %q", name, lines, want.features)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(name, err)
+		}
+	}
+}
