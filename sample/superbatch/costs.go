@@ -190,7 +190,7 @@ func (s SweepRoom) Packed(rows float64, batches int) rowfile.ReadCost {
 
 // record returns how many rows a record of packed rows holds.
 func (s SweepRoom) record(batches int) float64 {
-	most := min(bufferMost, collectBytes(s.Memory)/int64(max(1, batches)))
+	most := min(bufferMost, collectBytes(s.Memory)/int64(batches+recordsAhead))
 	return float64(rowsPerRecord(max(bufferLeast, int(most)), s.RowBytes))
 }
 

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/bits"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 )
@@ -161,42 +162,85 @@ func (m *missing) close() error {
 	return errors.Join(m.out.Abort(), m.out.ID.Remove(kindMissing))
 }
 
-// chunks yields the keys of the first lists, ascending, a range at a time or as much of it as the
-// sorter has room for, which must be at least one key per list. An error of reading ends it early
-// and is left in m.err. Time: O(1) per key.
-func (m *missing) chunks(ctx context.Context, lists int, keys *pace.Sorter) iter.Seq[[]uint64] {
+// chunks yields the keys of the first lists, ascending, a range at a time or as much of it as a
+// sorter of keys has room for, which must be at least one key per list. While some are used, the
+// next are read and sorted. An error of reading ends it early and is left in m.err. Time: O(1) per
+// key.
+func (m *missing) chunks(ctx context.Context, lists int, keys []pace.Sorter) iter.Seq[[]uint64] {
 	return func(yield func([]uint64) bool) {
 		if m.err != nil {
 			return
 		}
-		for r := range m.first {
-			first, end := uint64(m.first[r]), m.nodes
-			if r+1 < len(m.first) {
-				end = uint64(m.first[r+1])
+		ctx, cancel := context.WithCancel(ctx)
+		full, empty := make(chan *pace.Sorter), make(chan *pace.Sorter, len(keys))
+		for i := range keys {
+			empty <- &keys[i]
+		}
+		done := make(chan struct{})
+		var err error
+		go func() {
+			defer bug.Catch()
+			defer close(done)
+			defer close(full)
+			err = m.readAll(ctx, lists, empty, full)
+		}()
+		for some := range full {
+			if !yield(some.Keys) {
+				cancel()
+				<-done
+				return
 			}
-			for width := end - first; first < end; {
-				var fits bool
-				fits, m.err = m.window(ctx, r, lists, first, min(end, first+width), keys)
-				switch {
-				case m.err != nil:
-					return
-				case !fits:
-					width = max(1, width/2)
-					continue
+			empty <- some // never blocks
+		}
+		cancel()
+		m.err = err
+	}
+}
+
+// readAll sends the keys of the first lists, range after range, with sorters from empty.
+func (m *missing) readAll(ctx context.Context, lists int, empty <-chan *pace.Sorter,
+	full chan<- *pace.Sorter) error {
+	var keys *pace.Sorter
+	for r := range m.first {
+		first, end := uint64(m.first[r]), m.nodes
+		if r+1 < len(m.first) {
+			end = uint64(m.first[r+1])
+		}
+		for width := end - first; first < end; {
+			if keys == nil {
+				select {
+				case keys = <-empty:
+				case <-ctx.Done():
+					return ctx.Err()
 				}
-				first = min(end, first+width)
-				if 2*len(keys.Keys) < cap(keys.Keys) {
-					width *= 2
-				}
-				if m.err = keys.Sort(ctx); m.err != nil {
-					return
-				}
-				if len(keys.Keys) > 0 && !yield(keys.Keys) {
-					return
-				}
+			}
+			fits, err := m.window(ctx, r, lists, first, min(end, first+width), keys)
+			switch {
+			case err != nil:
+				return err
+			case !fits:
+				width = max(1, width/2)
+				continue
+			}
+			first = min(end, first+width)
+			if 2*len(keys.Keys) < cap(keys.Keys) {
+				width *= 2
+			}
+			if err := keys.Sort(ctx); err != nil {
+				return err
+			}
+			if len(keys.Keys) == 0 {
+				continue
+			}
+			select {
+			case full <- keys:
+				keys = nil
+			case <-ctx.Done():
+				return ctx.Err()
 			}
 		}
 	}
+	return nil
 }
 
 // window reads the keys of range r whose nodes are first … end-1, those of a node ascending. It

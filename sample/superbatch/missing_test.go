@@ -24,10 +24,12 @@ func TestMissing(t *testing.T) {
 			rapid.Uint64Range(1, 1<<32)).Draw(rt, "nodes")
 		lists := rapid.SliceOfN(rapid.SliceOfDistinct(rapid.Uint64Range(0, nodes-1),
 			rapid.ID[uint64]), 1, 6).Draw(rt, "lists")
-		keys := pace.SorterIn(make([]uint64, 2*rapid.IntRange(len(lists), 20).Draw(rt, "at once")))
+		atOnce := rapid.IntRange(len(lists), 20).Draw(rt, "at once")
+		keys := []pace.Sorter{pace.SorterIn(make([]uint64, 2*atOnce)),
+			pace.SorterIn(make([]uint64, 2*atOnce))}
 		room := make([]uint64, rapid.IntRange(1, 30*missingRecordLeast).Draw(rt, "room"))
 		buf := readBuffer{}
-		m := mustMissing(rt, &b, nodes, lists, cap(keys.Keys), room, &buf)
+		m := mustMissing(rt, &b, nodes, lists, atOnce, room, &buf)
 		for first := range len(lists) + 1 {
 			var want, got []uint64
 			for k, l := range lists[:first] {
@@ -36,7 +38,7 @@ func TestMissing(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			for some := range m.chunks(t.Context(), first, &keys) {
+			for some := range m.chunks(t.Context(), first, keys) {
 				got = append(got, some...)
 			}
 			if m.err != nil || !slices.Equal(got, want) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/pace"
 	"gdb/layout/rowfile"
@@ -98,11 +99,17 @@ const (
 	bufferLeast, bufferMost = 64 << 10, 1 << 20
 	// readMost bounds the memory that a sweep reads to, in bytes.
 	readMost = 8 << 20
-	// keysMost bounds the memory of the keys that are swept for at once, and of sorting them, in
-	// bytes.
+	// keysMost bounds the memory of the keys that are swept for, in bytes: keyBytesAtOnce for each
+	// of those that are used at once.
 	keysMost = 4 << 20
-	// keyBytes is the size of a key.
-	keyBytes = 8
+	// keyBytes is the size of a key. While some are used, others are read, and each has as much
+	// memory again to be sorted in.
+	keyBytes       = 8
+	keysAhead      = 2
+	keyBytesAtOnce = keysAhead * 2 * keyBytes
+	// recordsAhead is how many records may wait for being written while rows are collected, if the
+	// memory has room for them.
+	recordsAhead = 4
 	// collectBytesPerNode is the memory to find what a batch misses, per node of the largest batch.
 	// Collected rows take its place later.
 	collectBytesPerNode = 24
@@ -129,19 +136,23 @@ type sweep struct {
 	misses     uint64
 	rowBytes   int
 	perRecord  int // rows
+	ahead      int // records that may wait for being written
 	reading    Reading
 	fitted     func()
 
 	arena     *mem.Arena
 	missing   *missing
-	buf       readBuffer  // records of batches, then of what they miss
-	keys      pace.Sorter // node<<32 | batch of the span, for a part of the missed rows
-	read      []byte      // memory that rows are read to
-	collected []byte      // rows that are not written yet, a part for each batch
+	buf       readBuffer             // records of batches, then of what they miss
+	keys      [keysAhead]pace.Sorter // node<<32 | batch of the span, for parts of the missed rows
+	read      []byte                 // memory that rows are read to
+	collected []byte                 // rows that are not written yet, a part for each batch
 
 	out    *fileWriter
-	fill   []uint32 // for each batch: bytes collected, and (next) the record that comes next
-	next   []uint32
+	buffer []uint32 // for each batch: its buffer among collected, and (fill) the bytes there
+	fill   []uint32
+	next   []uint32 // the record of each batch that comes next
+	full   chan fullBuffer
+	empty  chan uint32 // buffers
 	packed packed
 	held   mem.Account
 }
@@ -211,7 +222,7 @@ func (w *sweep) weigh(ctx context.Context) (bool, error) {
 
 // chunks yields the sorted keys of the span's first batches, some at a time.
 func (w *sweep) chunks(ctx context.Context, batches int) iter.Seq[[]uint64] {
-	return w.missing.chunks(ctx, batches, &w.keys)
+	return w.missing.chunks(ctx, batches, w.keys[:])
 }
 
 // extend sets the end of the span. It returns false if there is no room to sweep even for one
@@ -243,8 +254,10 @@ func (w *sweep) extend() bool {
 	}
 	n := w.end - w.first
 	w.reading.Batches, w.reading.Rows = n, w.misses
-	most := min(bufferMost, collectBytes(w.b.cfg.SweepBytes)/int64(n))
+	bytes := collectBytes(w.b.cfg.SweepBytes)
+	most := min(bufferMost, bytes/int64(n+recordsAhead))
 	w.perRecord = max(w.perRecord, rowsPerRecord(int(most), w.rowBytes))
+	w.ahead = max(0, min(recordsAhead, int(bytes/int64(w.perRecord*w.rowBytes))-n))
 	return true
 }
 
@@ -288,9 +301,8 @@ func (c *Config) finding(rows int) int64 {
 // are under way, the longer the disk waits while the processor has other work.
 func readBytes(memory int64) int64 { return min(readMost, memory/4) &^ 4095 }
 
-// keysBytes returns how much of a sweep's memory is for the keys that are swept for at once, with
-// as much again to sort them.
-func keysBytes(memory int64) int64 { return min(keysMost, memory/8) &^ (2*keyBytes - 1) }
+// keysBytes returns how much of a sweep's memory is for the keys that are swept for.
+func keysBytes(memory int64) int64 { return min(keysMost, memory/8) &^ (keyBytesAtOnce - 1) }
 
 // collectBytes returns how much of a sweep's memory is left for collecting rows.
 func collectBytes(memory int64) int64 { return memory - readBytes(memory) - keysBytes(memory) }
@@ -317,22 +329,24 @@ func (w *sweep) records(rows uint32) int { return (int(rows) + w.perRecord - 1) 
 // collect takes the sweep's memory and finds the rows that the batches miss.
 func (w *sweep) collect(ctx context.Context) (err error) {
 	n := w.end - w.first
-	keys := max(2*keyBytes*int64(n), min(keysBytes(w.b.cfg.SweepBytes),
-		2*keyBytes*int64(w.misses)))
+	keys := max(keyBytesAtOnce*int64(n), min(keysBytes(w.b.cfg.SweepBytes),
+		keyBytesAtOnce*int64(w.misses)))
 	read := readBytes(w.b.cfg.SweepBytes)
 	w.arena, err = mem.NewArena(w.b.cfg.Budget, "superbatch rows", read+keys+
-		max(w.b.cfg.finding(w.s.listMost()), int64(n)*int64(w.perRecord*w.rowBytes)))
+		max(w.b.cfg.finding(w.s.listMost()), int64(n+w.ahead)*int64(w.perRecord*w.rowBytes)))
 	if err != nil {
 		return err
 	}
 	b := w.arena.Bytes()
 	w.read = carve[uint8](&b, int(read)) // aligned as the arena is
-	w.keys = pace.SorterIn(carve[uint64](&b, int(keys/keyBytes)))
+	for i := range w.keys {
+		w.keys[i] = pace.SorterIn(carve[uint64](&b, int(keys/keyBytesAtOnce)*2))
+	}
 	w.collected = b
 	f := w.newFinder(b)
 	id := w.s.id
 	id.Seq = w.s.first + uint64(w.first)
-	w.missing, err = newMissing(id, w.b.cfg.rowCount(), w.misses, cap(w.keys.Keys), f.room,
+	w.missing, err = newMissing(id, w.b.cfg.rowCount(), w.misses, cap(w.keys[0].Keys), f.room,
 		w.b.cfg.Budget)
 	if err != nil {
 		return err
@@ -424,13 +438,13 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 		records += w.records(r.reads)
 		p.starts[i+1] = uint32(records)
 	}
-	err = errors.Join(p.held.Add(8*int64(records)+4*int64(n+1)), w.held.Add(8*int64(n)))
+	err = errors.Join(p.held.Add(8*int64(records)+4*int64(n+1)), w.held.Add(12*int64(n)))
 	if err != nil {
 		p.held.Release()
 		return err
 	}
 	p.refs = make([]ref, records)
-	w.fill, w.next = make([]uint32, n), make([]uint32, n)
+	w.fill, w.next, w.buffer = make([]uint32, n), make([]uint32, n), make([]uint32, n)
 	copy(w.next, p.starts)
 	if err = w.b.gone.Wait(); err == nil {
 		w.out, err = id.Create(kindRows)
@@ -451,44 +465,84 @@ func (w *sweep) scatter(ctx context.Context) (err error) {
 	return nil
 }
 
-// write sweeps for all keys and writes the rows by batch.
+// fullBuffer is collected rows of a batch that are to be written as a record.
+type fullBuffer struct {
+	list   int
+	buffer uint32
+	bytes  uint32
+}
+
+// write sweeps for all keys and writes the rows by batch. A goroutine writes full buffers while
+// others are filled.
 func (w *sweep) write(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.full, w.empty = make(chan fullBuffer, w.ahead), make(chan uint32, w.ahead)
+	for i := range w.buffer {
+		w.buffer[i] = uint32(i)
+	}
+	for i := range w.ahead {
+		w.empty <- uint32(len(w.buffer) + i)
+	}
+	var errs [2]error
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		defer bug.Catch()
+		for f := range w.full {
+			if errs[1] == nil {
+				if errs[1] = w.append(f); errs[1] != nil {
+					cancel()
+				}
+			}
+			w.empty <- f.buffer // flush waits for it, or there is room
+		}
+	})
+	errs[0] = w.sweepAll(ctx)
+	close(w.full)
+	writing.Wait()
+	if err := pace.Cause(errs[:]); err != nil {
+		return err
+	}
+	return w.out.Finish()
+}
+
+// sweepAll reads the rows of all keys and hands those of each batch to be written.
+func (w *sweep) sweepAll(ctx context.Context) error {
 	for keys := range w.chunks(ctx, w.end-w.first) {
 		if err := w.b.cfg.Rows.Sweep(ctx, keys, w.read, w.put); err != nil {
 			return err
 		}
 	}
-	if w.missing.err != nil {
-		return w.missing.err
-	}
 	for list := range w.fill {
-		if err := w.flush(list); err != nil {
-			return err
-		}
+		w.flush(list)
 	}
-	return w.out.Finish()
+	return w.missing.err
 }
 
-// put collects a row for a batch, and writes the batch's rows once a record is full.
+// put collects a row for a batch, and hands the batch's rows on once they fill a record.
 func (w *sweep) put(list uint32, row []byte) error {
 	size := w.perRecord * w.rowBytes
-	at := int(list)*size + int(w.fill[list])
+	at := int(w.buffer[list])*size + int(w.fill[list])
 	copy(w.collected[at:at+w.rowBytes], row)
-	if w.fill[list] += uint32(w.rowBytes); int(w.fill[list]) < size {
-		return nil
+	if w.fill[list] += uint32(w.rowBytes); int(w.fill[list]) == size {
+		w.flush(int(list))
 	}
-	return w.flush(int(list))
+	return nil
 }
 
-// flush writes the collected rows of a batch as a record.
-func (w *sweep) flush(list int) (err error) {
-	n, begin := w.fill[list], list*w.perRecord*w.rowBytes
-	if n == 0 {
-		return nil
+// flush hands the collected rows of a batch on to be written, and waits for an empty buffer.
+func (w *sweep) flush(list int) {
+	if w.fill[list] > 0 {
+		w.full <- fullBuffer{list, w.buffer[list], w.fill[list]}
+		w.buffer[list], w.fill[list] = <-w.empty, 0
 	}
-	w.fill[list] = 0
-	w.packed.refs[w.next[list]], err = w.out.Append(w.collected[begin : begin+int(n)])
-	w.next[list]++
+}
+
+// append writes the rows of a full buffer as a record.
+func (w *sweep) append(f fullBuffer) (err error) {
+	begin := int(f.buffer) * w.perRecord * w.rowBytes
+	w.packed.refs[w.next[f.list]], err = w.out.Append(w.collected[begin : begin+int(f.bytes)])
+	w.next[f.list]++
 	return err
 }
 
