@@ -6,7 +6,6 @@ import (
 
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
-	"gdb/train/plan"
 	"gdb/train/run"
 	"gdb/train/setting"
 
@@ -61,7 +60,7 @@ func (s *session) superbatches() *superbatch.Config {
 		}
 	}
 	if s.evaluatesAhead() {
-		c.StorageBytes -= c.StorageBytes / plan.EvaluationShare
+		c.StorageBytes -= s.plan.EvaluationStorage()
 	}
 	c.Decided = func(r superbatch.Reading) {
 		s.reads = append(s.reads, r)

@@ -318,6 +318,24 @@ func (d *Demand) indexBytes(steps int64) int64 {
 	return steps*bytesPerStep + (rows/recordLeast+steps)*bytesPerRecord
 }
 
+// evaluationShare is the part of the storage that superbatches of evaluations have if their batches
+// are not known, or twice as much has no room for all of one.
+const evaluationShare = 4
+
+// EvaluationStorage returns how much of the storage superbatches of evaluations have: what all
+// batches of one take with the rows of each, so that these are kept from one to the next; or, if
+// that is more than half, a quarter.
+func (d *Demand) EvaluationStorage() int64 {
+	rows := d.batchRows()
+	record := ref{Bytes: bufferLeast}.DiskBytes() // filled up by a part of it
+	all := d.EvalSteps * (d.recordBytes() + record + rows*(4*int64(d.Dim)+missingBytes+
+		planBytesPerAccess))
+	if d.EvalSteps > 0 && all <= d.Storage*2/evaluationShare {
+		return all
+	}
+	return d.Storage / evaluationShare
+}
+
 // keptBytes returns the memory of what is kept of an evaluation until the next one.
 func (d *Demand) keptBytes() int64 {
 	if d.EvalSteps == 0 || d.Overlap {

@@ -104,3 +104,22 @@ func TestEvaluationGathers(t *testing.T) {
 		t.Errorf("50 batches take %d bytes", less-none)
 	}
 }
+
+// TestEvaluationStorage: an evaluation has room for all its batches with their rows, if that is no
+// more than half of the storage, else a quarter.
+func TestEvaluationStorage(t *testing.T) {
+	d := testDemand()
+	d.EvalSteps = 50
+	rows := d.EvalSteps * d.Pieces * 4 * int64(d.Dim)
+	for _, c := range []struct{ storage, least, most int64 }{
+		{rows, rows / 4, rows / 4}, {4 * rows, rows, 2 * rows}, {100 * rows, rows, 2 * rows}} {
+		d.Storage = c.storage
+		if got := d.EvaluationStorage(); got < c.least || got > c.most {
+			t.Errorf("of %d bytes an evaluation has %d, whose rows take %d", c.storage, got, rows)
+		}
+	}
+	d.EvalSteps = 0
+	if got := d.EvaluationStorage(); got != d.Storage/4 {
+		t.Errorf("an evaluation of unknown size has %d of %d bytes", got, d.Storage)
+	}
+}

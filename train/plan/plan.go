@@ -10,6 +10,7 @@ package plan
 
 import (
 	topo "gdb/layout/topology"
+	"gdb/sample"
 	"gdb/sample/superbatch"
 )
 
@@ -289,15 +290,26 @@ func (p *Plan) SuperbatchConfig(d *Profile, threads int) *superbatch.Config {
 	return c
 }
 
-// EvaluationShare is the part of the storage for superbatches that those of an evaluation have, and
-// evaluationSlots the rows in their cache, which finds few.
-const EvaluationShare, evaluationSlots = 4, 64
+// evaluationSlots is the rows in the cache of superbatches of an evaluation, which finds few.
+const evaluationSlots = 64
+
+// EvaluationStorage returns how many bytes of the storage for superbatches those of evaluations have.
+func (p *Plan) EvaluationStorage() int64 {
+	d := superbatch.Demand{Batch: sample.BatchSize{Nodes: p.BatchNodes, Inner: p.BatchInner,
+		Edges: p.BatchEdges}, Storage: p.Superbatch.Storage}
+	if f := p.facts; f != nil {
+		d.Batch.NodeBytes, d.Batch.EntryBytes = f.NodeBytes, f.EntryBytes
+		d.Dim, d.EvalSteps = f.RowDim(), f.EvalBatches
+		d.Pieces, d.Wide = p.BatchPieces, int64(f.Unpacked)
+	}
+	return d.EvaluationStorage()
+}
 
 // EvaluationConfig returns the configuration of the superbatches of an evaluation, in the memory of
 // those of a training that takes turns with it.
 func (p *Plan) EvaluationConfig(d *Profile, threads int) *superbatch.Config {
 	c := p.SuperbatchConfig(d, threads)
-	c.Epochs, c.Batches, c.StorageBytes, c.SweepAhead = 1, 0, c.StorageBytes/EvaluationShare, false
+	c.Epochs, c.Batches, c.StorageBytes, c.SweepAhead = 1, 0, p.EvaluationStorage(), false
 	c.Slots, c.SlotsKept = min(c.Slots, evaluationSlots), 0
 	if c.InPlace {
 		rows := max(p.BatchPieces, p.BatchNodes)
