@@ -2,11 +2,13 @@ package superbatch
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
 	"gdb/internal/pace"
 	"gdb/internal/rng"
+	"gdb/layout"
 
 	"pgregory.net/rapid"
 )
@@ -49,6 +51,46 @@ func TestMissing(t *testing.T) {
 			rt.Fatal(err)
 		}
 	})
+}
+
+// TestChunksEndEarly: whoever has enough keys begins again with all, and damage is told.
+func TestChunksEndEarly(t *testing.T) {
+	c := testConfig(t)
+	b := builder{cfg: &c, dir: c.Prep}
+	if err := c.FS.MkdirAll(c.Prep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	list := make([]uint64, 1000)
+	for i := range list {
+		list[i] = uint64(3 * i)
+	}
+	keys := []pace.Sorter{pace.SorterIn(make([]uint64, 20)), pace.SorterIn(make([]uint64, 20))}
+	buf := readBuffer{}
+	m := mustMissing(t, &b, 3000, [][]uint64{list}, 10, make([]uint64, 1<<14), &buf)
+	for most := range 3 {
+		n := 0
+		for range m.chunks(t.Context(), 1, keys) {
+			if n++; n > most {
+				break
+			}
+		}
+		if m.err != nil || n != most+1 {
+			t.Fatalf("%d chunks: %v", n, m.err)
+		}
+	}
+	last := m.refs[len(m.refs)-1]
+	last[0].Bytes -= keyBytes
+	for some := range m.chunks(t.Context(), 1, keys) {
+		if slices.Contains(some, list[len(list)-1]<<32) {
+			t.Error("a key of a damaged record was read")
+		}
+	}
+	if !errors.Is(m.err, layout.ErrCorrupt) {
+		t.Errorf("damage gives %v", m.err)
+	}
+	if err := errors.Join(m.close(), buf.Free()); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestRangesAreEven: nodes of the first list are dealt out evenly, in whatever order they come.
