@@ -293,7 +293,7 @@ func (p *Plan) SuperbatchConfig(d *Profile, threads int) *superbatch.Config {
 // evaluationSlots is the rows in the cache of superbatches of an evaluation, which finds few.
 const evaluationSlots = 64
 
-// EvaluationStorage returns how many bytes of the storage for superbatches those of evaluations have.
+// EvaluationStorage returns how many bytes of the storage superbatches of evaluations have.
 func (p *Plan) EvaluationStorage() int64 {
 	d := superbatch.Demand{Batch: sample.BatchSize{Nodes: p.BatchNodes, Inner: p.BatchInner,
 		Edges: p.BatchEdges}, Storage: p.Superbatch.Storage}
