@@ -82,7 +82,7 @@ func TestMemoryOfDeviceIsALaw(t *testing.T) {
 		"macro": func(c *Config) { c.MacroBatch = 3 },
 	} {
 		c := lawConfig()
-		c.Run, c.Backend, c.Hidden, c.Epochs, c.Fanout = name, backend.CUDA, 256, 2, []int{6, 6}
+		c.Run, c.Backend, c.Hidden, c.Epochs, c.Fanout = name, backend.CUDA, 64, 2, []int{6, 6}
 		set(&c)
 		emulator.Set(t, "memory", 5<<20)
 		_, err := Run(t.Context(), s, mustDevice(t), c, nil)
