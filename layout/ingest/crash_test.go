@@ -163,9 +163,9 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// TestErrorAnywhere fails operations on the file system, one an ingest, with a full disk or a broken
-// one: the ingest fails, nothing looks like a store, and resuming gives the same bytes. Cases begin
-// at different operations, so that what they have in common fails at more than each of them tries.
+// TestErrorAnywhere fails operations on the file system, one an ingest, with a full disk or a
+// broken one: the ingest fails, nothing looks like a store, and resuming gives the same bytes.
+// Cases begin at different operations, so that what they have in common fails at more of them.
 func TestErrorAnywhere(t *testing.T) {
 	for i, c := range crashCases {
 		t.Run(c.name, func(t *testing.T) {
