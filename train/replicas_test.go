@@ -106,7 +106,7 @@ func TestSeveralDevicesFault(t *testing.T) {
 	emulator.Set(t, "devices", 2)
 	named := map[string]bool{}
 	for _, knob := range []string{"fail_launch", "fail_copy", "fail_blas", "lost_after"} {
-		for n := int64(200); n < 900; n += 197 {
+		for n := int64(200); n < 900; n += 97 {
 			faultOnSeveral(t, emulator, knob, n, named)
 		}
 	}
