@@ -306,6 +306,10 @@ func (l *liveChecker) mergedLabels() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	deleted, err := l.s.Deleted(l.ctx) // whose labels do not count
+	if err != nil {
+		return err
+	}
 	meaning := &labelMeaning{c: &l.checker, meta: m, counts: make([]uint64, len(m.Classes))}
 	width := uint64(m.Rows.RowBytes)
 	rows := make([]byte, labelRows*width)
@@ -315,6 +319,9 @@ func (l *liveChecker) mergedLabels() (err error) {
 			return err
 		}
 		for i := range n {
+			if deleted != nil && deleted.Contains(uint32(first+i)) {
+				continue
+			}
 			if what := meaning.row(rows[i*width:][:width]); what != "" {
 				l.find(-1, -1, "label of node %d: %s", first+i, what)
 			}

@@ -527,18 +527,15 @@ func (a *appending) list(ctx context.Context, c *commit) error {
 		}
 		made = append(made, s.Meta())
 	}
-	var labels *kv.LabelsMeta
-	if was := a.store.Meta().Labels; was != nil {
-		of := *was
-		labels = &of
-		labels.ClassCounts = slices.Clone(was.ClassCounts)
-	}
+	replaced := roaring.New()
 	for _, r := range c.rows {
 		if r.isLabels {
-			if err := r.countFormer(ctx, a, labels); err != nil {
-				return err
-			}
+			replaced = r.of
 		}
+	}
+	labels, err := a.labelsWithout(ctx, replaced)
+	if err != nil {
+		return err
 	}
 	return a.commit(ctx, func(m *kv.Meta, set func(name string) (*roaring.Bitmap, error)) (
 		map[string]*roaring.Bitmap, error) {

@@ -405,9 +405,13 @@ func (d *deleting) level(ctx context.Context, c *layout.Commit) error {
 		}
 		levels = append(levels, level)
 	}
+	labels, err := d.labelsWithout(ctx, d.nodes)
+	if err != nil {
+		return err
+	}
 	return d.commit(ctx, func(m *kv.Meta, set func(string) (*roaring.Bitmap, error)) (
 		map[string]*roaring.Bitmap, error) {
-		m.Edges -= c.Removed
+		m.Edges, m.Labels = m.Edges-c.Removed, labels
 		m.Stats.SelfLoops += uint64(c.SelfLoops)
 		for i, n := range c.TypeCounts {
 			m.Stats.TypeCounts[i] += uint64(n)

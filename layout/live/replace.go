@@ -3,8 +3,10 @@ package live
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gdb/internal/mem"
 	"gdb/kv"
@@ -143,10 +145,17 @@ func (r *replacing) nodes() *roaring.Bitmap {
 	return r.of
 }
 
-// countFormer takes the labels that are replaced off the counts of the store.
-func (r *replacing) countFormer(ctx context.Context, a *appending, counts *kv.LabelsMeta) error {
+// labelsWithout returns the counts of the labels of the store without those of some of its nodes;
+// nil if it has no labels.
+func (a *appending) labelsWithout(ctx context.Context, of *roaring.Bitmap) (*kv.LabelsMeta,
+	error) {
+	if a.store.Meta().Labels == nil {
+		return nil, nil
+	}
+	counts := *a.store.Meta().Labels
+	counts.ClassCounts = slices.Clone(counts.ClassCounts)
 	all := openfiles.New(a.store, a.dev, a.budget)
-	nodes := mem.View[layout.NodeID](mem.BytesOf(r.of.ToArray()))
+	nodes := mem.View[layout.NodeID](mem.BytesOf(of.ToArray()))
 	err := eachLabel(ctx, all, a.store.Meta().Labels, func(i int) (layout.NodeID, bool) {
 		if i >= len(nodes) {
 			return 0, false
@@ -158,8 +167,5 @@ func (r *replacing) countFormer(ctx context.Context, a *appending, counts *kv.La
 			counts.ClassCounts[word]--
 		}
 	})
-	if failed := all.Close(); err == nil {
-		err = failed
-	}
-	return err
+	return &counts, errors.Join(err, all.Close())
 }

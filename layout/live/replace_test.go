@@ -152,3 +152,37 @@ func TestReplaceNothing(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
+
+// TestCountsOfDeleted: labels of deleted nodes do not count, also of one without edges, in levels
+// and once compacted.
+func TestCountsOfDeleted(t *testing.T) {
+	fs, h := vfs.NewMem(), &history{}
+	first := part{edges: "src,dst\nn0,n1\nn1,n2", nodes: "id,a,b,kind,part\nn0,1,2,x,train\n" +
+		"n1,1,2,y,train\nn2,1,2,x,val\nn3,1,2,y,test\nn4,1,2,,train"}
+	h.ingest(t, fs, first, "s")
+	want := func(labeled, x, y uint64) {
+		t.Helper()
+		l := open(t, fs, "").Meta().Labels
+		if l.Labeled != labeled || l.ClassCounts[0] != x || l.ClassCounts[1] != y {
+			t.Errorf("%d nodes are labeled, %d, want %d, %d and %d", l.Labeled, l.ClassCounts,
+				labeled, x, y)
+		}
+		sound(t, fs, "s")
+	}
+	remove := func(ids string) {
+		t.Helper()
+		writeText(t, fs, "ids.txt", ids)
+		if _, err := Delete(t.Context(), fs, "s", Deletion{DeleteNodes: "ids.txt"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(4, 2, 2)
+	remove("n3\n") // it has no edge
+	want(3, 2, 1)
+	remove("n0\nn4\n")
+	want(2, 1, 1)
+	compact(t, fs)
+	want(2, 1, 1)
+	remove("n1\n")
+	want(1, 1, 0)
+}

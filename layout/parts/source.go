@@ -16,6 +16,8 @@ import (
 	"gdb/layout/openfiles"
 	"gdb/layout/rowfile"
 	"gdb/layout/topology"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // part is a part of a store as ingest reads it: its nodes, named by the ids of the user and in the
@@ -34,6 +36,8 @@ type part struct {
 	level, next, reached *nodeSet
 
 	names []string
+	// deleted nodes have no labels that count; nil if there are none.
+	deleted *roaring.Bitmap
 }
 
 // sourceFormat is the format of its source in the catalog of a part.
@@ -201,6 +205,11 @@ func (p *part) Labels(ctx context.Context, fn func(*source.LabelChunk) error) er
 		l.labeled = set.Contains
 	}
 	for nodes := range p.nodes.chunks(chunkNodes) {
+		if p.deleted != nil {
+			nodes = slices.DeleteFunc(slices.Clone(nodes), func(v layout.NodeID) bool {
+				return p.deleted.Contains(uint32(v))
+			})
+		}
 		with, c, err := l.read(ctx, nodes)
 		if err != nil {
 			return fmt.Errorf("partition: labels: %w", err)

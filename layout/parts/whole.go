@@ -43,6 +43,9 @@ func newWhole(ctx context.Context, files *openfiles.Set) (w *whole, err error) {
 	if w.dict, err = files.IDs(ctx, 0); err != nil {
 		return nil, err
 	}
+	if w.deleted, err = files.Store.Deleted(ctx); err != nil {
+		return nil, err
+	}
 	w.nodes, err = newNodeSet(w.was.Nodes, files.Budget)
 	for v := range w.was.Nodes {
 		if err != nil {

@@ -12,7 +12,7 @@ type nothing struct{}
 type info struct {
 	Version   string    `json:"version"`
 	Snapshot  uint64    `json:"snapshot" jsonschema:"counts commits and compactions of the store"`
-	Nodes     uint64    `json:"nodes"`
+	Nodes     uint64    `json:"nodes" jsonschema:"without deleted ones"`
 	Edges     uint64    `json:"edges"`
 	NodeTypes []string  `json:"node_types,omitempty"`
 	EdgeTypes []string  `json:"edge_types,omitempty"`
@@ -37,11 +37,18 @@ type runInfo struct {
 func infoEndpoint() *endpoint {
 	return typed(endpoint{method: http.MethodGet, path: "/info", name: "info",
 		about: "Describe the graph and the runs that are served.",
-	}, func(_ context.Context, r *request, _ *nothing) (*info, error) {
+	}, func(ctx context.Context, r *request, _ *nothing) (*info, error) {
 		m := r.db.Meta()
 		out := &info{Version: r.opt.Version, Snapshot: m.Snapshot, Nodes: m.Nodes, Edges: m.Edges,
 			EdgeTypes: m.EdgeTypes,
 			Runs:      []runInfo{}}
+		deleted, err := r.opt.Store.Deleted(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if deleted != nil {
+			out.Nodes -= deleted.GetCardinality()
+		}
 		for _, t := range m.NodeTypes {
 			out.NodeTypes = append(out.NodeTypes, t.Name)
 			for _, c := range t.Columns {
