@@ -307,3 +307,40 @@ func TestDividedRefused(t *testing.T) {
 		t.Errorf("snapshot %d", s.Meta().Snapshot)
 	}
 }
+
+// TestDividedLack: a node that gets a label by a file of its own keeps its features, while others
+// get new ones.
+func TestDividedLack(t *testing.T) {
+	fs, h := vfs.NewMem(), &history{}
+	h.opt.EdgeSplit = "random=50/50/0"
+	nodes := "id,a,b,kind\nn0,1,2,x\nn1,3,4,y\nn2,5,6,x\n"
+	edges := "src,dst\nn0,n1\nn1,n2\nn2,n0\nn1,n0\nn0,n0\nn1,n1\n"
+	writeText(t, fs, "e.csv", edges)
+	writeText(t, fs, "n.csv", nodes)
+	opt := h.opt
+	opt.Out, opt.Edges, opt.Nodes, opt.Memory = "s", "e.csv", "n.csv", 1<<30
+	opt.FeatureCols, opt.LabelCol = "a,b", "kind"
+	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, fs, "n.csv", "id,a,b\nn1,7,8\n")
+	writeText(t, fs, "l.csv", "id,label\nn0,y\n")
+	more := ingest.Options{}
+	writeText(t, fs, "more.csv", "src,dst\nn0,n0\n")
+	more.Edges, more.Nodes, more.Labels = "more.csv", "n.csv", "l.csv"
+	more.FeatureCols, more.Memory = "a,b", 1<<30
+	done, err := Append(t.Context(), fs, "s", more)
+	if err != nil || done.Replaced != 2 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	writeText(t, fs, "n.csv", "id,a,b,kind\nn0,1,2,y\nn1,7,8,y\nn2,5,6,x\n")
+	writeText(t, fs, "e.csv", edges+"n0,n0\n")
+	opt.Out = "once"
+	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	if got, want := contents(t, fs, "s", r), contents(t, fs, "once", r); got != want {
+		t.Errorf("appended:\n%s\nat once:\n%s", got, want)
+	}
+}
