@@ -127,10 +127,12 @@ func (h *History) first(layer int) (n int) {
 	return n
 }
 
-// computed returns the nodes of the batch under way for which a layer computes states.
-func (h *History) computed(layer int) []sample.NodeID {
+// computed returns the nodes of the batch under way for which a layer computes states, and 0 for
+// those that are outside memory.
+func (h *History) computed(layer int) (nodes []sample.NodeID, inside []float32) {
 	d := &h.batch.Dense
-	return d.NodeIDs[d.NodeIDOffsets[layer+1-h.ahead]:]
+	first := d.NodeIDOffsets[layer+1-h.ahead]
+	return d.NodeIDs[first:], h.inside[first:]
 }
 
 // Halo returns what is known of the nodes of a batch outside memory, valid until the next call. Its
@@ -141,29 +143,28 @@ func (h *History) Halo(be backend.Backend, b *sample.Batch) (*program.Halo, erro
 	h.inside = mem.Resized(h.inside, len(d.NodeIDs))
 	h.of = program.Halo{Inside: h.inside, States: h.of.States[:0], Missing: h.of.Missing[:0],
 		Computed: func(layer int, x backend.Tensor) { h.keep(be, layer, x) }}
+	first := int(d.NodeIDOffsets[min(1-h.ahead, d.Layers())]) // node that may have states
+	for i, v := range d.NodeIDs[first:] {
+		h.inside[first+i] = 1
+		if h.Outside(v) {
+			h.inside[first+i] = 0
+		}
+	}
 	for hop := range d.Layers() {
 		layer := hop - 1 + h.ahead // whose states the hop has
 		if layer < 0 {             // or features, which all nodes have
 			h.of.Missing = append(h.of.Missing, nil)
 			continue
 		}
-		nodes := h.computed(layer)
+		nodes, inside := h.computed(layer)
 		missing := mem.Resized(h.missing[hop], len(nodes))
-		for i, v := range nodes {
-			missing[i] = h.Outside(v)
+		for i := range nodes {
+			missing[i] = inside[i] == 0
 		}
 		states := mem.Resized(h.states[layer], len(nodes)*h.widths[layer])
 		h.look(nodes, states, missing, layer)
 		h.missing[hop], h.states[layer] = missing, states
 		h.of.States, h.of.Missing = append(h.of.States, states), append(h.of.Missing, missing)
-	}
-	// Others have no states.
-	outer := int(d.NodeIDOffsets[min(1-h.ahead, d.Layers())])
-	for i, v := range d.NodeIDs[outer:] {
-		h.inside[outer+i] = 1
-		if h.Outside(v) {
-			h.inside[outer+i] = 0
-		}
 	}
 	return &h.of, h.held.AtLeast(h.bytes())
 }
@@ -197,8 +198,9 @@ func (h *History) keep(be backend.Backend, layer int, x backend.Tensor) {
 	h.states[layer] = from
 	be.Read(from, x)
 	first, w := h.first(layer), h.widths[layer]
-	for i, v := range h.computed(layer) {
-		if h.Outside(v) {
+	nodes, inside := h.computed(layer)
+	for i, v := range nodes {
+		if inside[i] == 0 {
 			continue
 		}
 		states, written := h.Row(v)
