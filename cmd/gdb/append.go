@@ -128,8 +128,11 @@ func (a *app) append(ctx context.Context, dir string, opt *ingest.Options, asJSO
 		w.Printf("%s had other values before\n", cli.Plural(int(done.Replaced), "node"))
 	}
 	switch {
-	case done.Divided, done.Anew && done.Nodes+done.Replaced == 0:
+	case done.Anew && !done.Plain && done.Nodes+done.Replaced == 0:
 		w.Printf("its edges are in splits, so the store was written anew, as by gdb compact\n")
+	case done.Plain:
+		w.Printf("its edges are in splits or have columns, so the store was written anew, " +
+			"as by gdb compact\n")
 	case done.Anew:
 		w.Printf("nodes of a type follow each other, so the store was written anew, as by gdb " +
 			"compact\n")

@@ -282,13 +282,17 @@ func TestAsIngested(t *testing.T) {
 	asIngested(m, &opt)
 	want := source.Options{IDCol: "key", SrcCol: "head", FeatureCols: "a,b", NA: "?"}
 	if opt.IDCol != want.IDCol || opt.SrcCol != want.SrcCol || opt.NA != want.NA ||
-		opt.FeatureCols != want.FeatureCols || opt.Fill != "" || opt.LabelCol != "" {
+		opt.FeatureCols != want.FeatureCols || opt.Fill != "" {
 		t.Errorf("%+v", opt)
+	}
+	if opt.LabelCol != "none" || opt.SplitCol != "none" {
+		t.Errorf("labels are read of %q, splits of %q", opt.LabelCol, opt.SplitCol)
 	}
 	m.FeatureNames = nil
 	opt = source.Options{Fill: "3"}
-	if asIngested(m, &opt); opt.FeatureCols != "*" || opt.Fill != "3" {
-		t.Errorf("without names: %q, fill %q", opt.FeatureCols, opt.Fill)
+	if asIngested(m, &opt); opt.FeatureCols != "*" || opt.Fill != "3" ||
+		opt.LabelCol != "" {
+		t.Errorf("without names: %+v", opt)
 	}
 }
 

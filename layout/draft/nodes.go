@@ -113,7 +113,8 @@ func (n *Nodes) Close() error {
 }
 
 // asIngested names the columns that the ingest of a store was told, and features by their names,
-// where opt does not. The means that filled what was missing are not recorded.
+// where opt does not; labels and splits of new nodes are not read. The means that filled what was
+// missing are not recorded.
 func asIngested(m *kv.Meta, opt *source.Options) {
 	for flag, to := range map[string]*string{"id-col": &opt.IDCol, "src-col": &opt.SrcCol,
 		"dst-col": &opt.DstCol, "rel-col": &opt.RelCol, "weight-col": &opt.WeightCol,
@@ -130,14 +131,19 @@ func asIngested(m *kv.Meta, opt *source.Options) {
 			*to = value
 		}
 	}
-	if len(m.Features) == 0 || opt.FeatureCols != "" && opt.FeatureCols != "*" {
+	if len(m.Features) == 0 {
 		return
 	}
-	opt.FeatureCols = "*"
-	names := m.FeatureColumns(m.Features[0])
-	isPlain := func(name string) bool { return !strings.ContainsAny(name, ",:[*") }
-	if all := names.Names(); names.Named() && !slices.ContainsFunc(all,
-		func(name string) bool { return !isPlain(name) }) {
-		opt.FeatureCols = strings.Join(all, ",")
+	if opt.FeatureCols == "" || opt.FeatureCols == "*" {
+		opt.FeatureCols = "*"
+		names := m.FeatureColumns(m.Features[0])
+		isPlain := func(name string) bool { return !strings.ContainsAny(name, ",:[*") }
+		if all := names.Names(); names.Named() && !slices.ContainsFunc(all,
+			func(name string) bool { return !isPlain(name) }) {
+			opt.FeatureCols = strings.Join(all, ",")
+		}
+	}
+	if opt.FeatureCols != "*" { // a feature may have a name that labels have elsewhere
+		opt.LabelCol, opt.SplitCol = source.NoColumn, source.NoColumn
 	}
 }

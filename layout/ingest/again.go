@@ -20,8 +20,9 @@ import (
 // Again is a store that is written anew, with its nodes in another order: a source whose ids are
 // the nodes of that store, as row numbers. Its At returns the new node of a node. All else of the
 // new store is as it was: external ids, what edges carry, features, labels and splits. Edges has
-// the lists, and SplitEdges the splits of edges. Or Info lists drawn splits, or those by time: then
-// Edges has the edges of all, each once, as a source has.
+// the lists, whose parallel edges and self loops are to be kept, and SplitEdges the splits of
+// edges. Or Edges has each edge once, as a source has; if Info lists splits of edges, those of all
+// splits.
 type Again interface {
 	source.Source
 	steps.Order
@@ -43,9 +44,6 @@ type Again interface {
 // RunAgain writes a store anew, as opt.Partitioner has put its nodes in order. It is an ingest: it
 // takes the same memory, and can be resumed. The order must be that of the run before then.
 func RunAgain(ctx context.Context, fs vfs.FS, src Again, opt Options) (*kv.Meta, error) {
-	if len(src.Info().EdgeSplits) == 0 {
-		opt.KeepDuplicates, opt.KeepSelfLoops = true, true
-	}
 	p, err := newPipeline(fs, src, opt)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"gdb/layout/listfile"
 	"gdb/layout/openfiles"
 	"gdb/layout/topology"
+	"gdb/layout/typedchange"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -39,6 +40,8 @@ type addition struct {
 	first uint64   // the number of the first of them in the store
 	held  mem.Account
 	isNew func(name string) error // fails if a node with a row that the store has may not be
+	names *typedchange.EdgeNames
+	draft bool // it is for predictions, which columns of edges do not matter to
 }
 
 const absent = math.MaxUint32
@@ -53,7 +56,7 @@ var _ ingest.Again = (*addition)(nil)
 func (a *appending) match(ctx context.Context, src *layout.Store) (d *addition, err error) {
 	d = &addition{files: openfiles.New(src, a.dev, a.budget), meta: src.Meta(), into: a.store,
 		where: src.Dir(), first: a.meta.Nodes, held: mem.NewAccount(a.budget, "nodes of sources"),
-		isNew: a.checkIsNew}
+		isNew: a.checkIsNew, draft: a.onlyNew}
 	made := d
 	defer func() {
 		if err != nil {
@@ -118,6 +121,10 @@ func (d *addition) check(lacks *roaring.Bitmap) error {
 			return input.Usage("edges of type %q: the store has no such edges, and new types are "+
 				"not taken so far", t)
 		}
+	}
+	var err error
+	if d.names, err = typedchange.NewEdgeNames(m, was); err != nil && !d.draft {
+		return err
 	}
 	if len(m.Features) == 0 {
 		return nil
@@ -289,10 +296,7 @@ func (d *addition) Info() *source.Info {
 // Edges streams the edges of the sources that the store does not have, by the numbers of the level.
 func (d *addition) Edges(ctx context.Context, fn func(*source.EdgeChunk) error) error {
 	c := &source.EdgeChunk{Where: source.Where{File: d.where, Unit: "edge"}}
-	types := make([]uint32, len(d.meta.EdgeTypes))
-	for i, t := range d.meta.EdgeTypes {
-		types[i] = uint32(slices.Index(d.into.Meta().EdgeTypes, t))
-	}
+	types := d.names.Types
 	var known map[edge]bool
 	return listfile.Scan(ctx, d.files.Store, d.files.Device, layout.In,
 		func(first layout.NodeID, _ bool, l *listfile.Lists) (err error) {

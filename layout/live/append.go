@@ -78,9 +78,9 @@ type Added struct {
 	Replaced uint64 // nodes that were there, and got other features, labels, splits or columns
 	Before   bool   `json:",omitempty"` // the commit was whole when it was to go on
 	// Anew says that the store was written anew as its new base, which has the level's edges;
-	// Divided that it has nodes of one type, and edges in splits.
-	Anew    bool
-	Divided bool `json:"-"`
+	// Plain that it has nodes of one type.
+	Anew  bool
+	Plain bool `json:"-"`
 	// Of AppendNew: the edges that the sources have of new nodes, and those between nodes of the
 	// store.
 	OfNew, Between uint64 `json:"-"`
@@ -282,8 +282,8 @@ func (a *appending) run(ctx context.Context) (done *Added, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	if len(a.meta.EdgeSplits) > 0 {
-		return a.appendDivided(ctx, from)
+	if isPlainAnew(a.meta) {
+		return a.appendPlain(ctx, from)
 	}
 	return a.appendLevel(ctx, from)
 }
@@ -426,6 +426,7 @@ func (a *appending) shaped() ingest.Options {
 	opt.Undirected, opt.BlockBytes = m.Undirected, m.BlockBytes
 	opt.Dedup, opt.KeepDuplicates = has(m, "dedup"), has(m, "keep-duplicates")
 	opt.KeepSelfLoops, opt.Partitioner, opt.Partitions = has(m, "keep-self-loops"), "", 0
+	opt.Of = m
 	if has(m, "normalize=row") {
 		opt.Normalize = "row"
 	}
@@ -485,7 +486,7 @@ func (w *work) write(ctx context.Context, add leveled, level *kv.LevelMeta, of *
 	if err := w.goOnWith(&opt); err != nil {
 		return err
 	}
-	opt.Memory = of.Memory - used
+	opt.Memory, opt.KeepDuplicates, opt.KeepSelfLoops = of.Memory-used, true, true
 	opt.AllowNaN = len(add.Info().Features) > 0
 	if len(meta.Features) > 0 && opt.AllowNaN {
 		opt.FeatureDType = meta.Features[0].DType

@@ -29,8 +29,8 @@ func CheckStore(dir string, m *kv.Meta) error {
 		return nil
 	case len(m.NodeTypes) > 0:
 		what = "its ids have types"
-	case len(m.EdgeTables) > 0:
-		what = "its edges have columns"
+	case len(m.EdgeTables) > 0 && len(m.EdgeSplits) > 0 && m.Undirected:
+		what = "its edges have columns, are in splits, and have no direction"
 	case len(m.Partitions) > 1:
 		what = "its nodes are in order of partitions"
 	case len(m.Features) > 1 || len(m.Features) == 1 && m.Features[0].DType == "sparse":

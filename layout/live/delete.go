@@ -97,8 +97,8 @@ func (d *deleting) run(ctx context.Context, del Deletion) error {
 	if err := d.readEdges(ctx, all); err != nil {
 		return err
 	}
-	if len(d.meta.EdgeSplits) > 0 {
-		return d.deleteDivided(ctx)
+	if isPlainAnew(d.meta) {
+		return d.deletePlain(ctx)
 	}
 	if err := d.edgesOfNodes(ctx); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (d *deleting) readEdges(ctx context.Context, all *openfiles.Set) error {
 	}
 	opt := d.opt
 	opt.Out, opt.BlockBytes = d.path("read"), d.meta.BlockBytes
-	opt.Undirected = d.meta.Undirected && len(d.meta.EdgeSplits) == 0 // splits have edges once
+	opt.Undirected = d.meta.Undirected && !isPlainAnew(d.meta) // it reads each edge once
 	opt.KeepDuplicates, opt.KeepSelfLoops = true, true
 	fs, _, err := d.scratch()
 	if err != nil {
@@ -174,6 +174,11 @@ func (d *deleting) readEdges(ctx context.Context, all *openfiles.Set) error {
 		return err
 	}
 	m, was := src.Meta(), d.meta
+	if len(m.EdgeTables) > 0 && d.opt.Notes != nil {
+		// A note that cannot be written must not end the deletion.
+		_, _ = fmt.Fprintf(d.opt.Notes, "delete: edges are named by their ends, type and time: "+
+			"other columns of the file are not looked at\n")
+	}
 	switch {
 	case m.Weighted:
 		return input.Usage("the edges to delete have weights: edges are named by their ends, " +

@@ -17,6 +17,8 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout"
+	"gdb/layout/edgetable"
+	"gdb/layout/edgetable/edgetabletest"
 	"gdb/layout/ingest"
 	"gdb/layout/listfile"
 	"gdb/layout/nodeids"
@@ -31,11 +33,13 @@ import (
 type modelEdge struct {
 	src, dst, typ string
 	weight, time  int
+	note          int // the values of its columns, 0 for none
 }
 
 // model is what a store must be: all that is done to the store is done to it, plainly.
 type model struct {
 	undirected, typed, weighted, timed, both, dense bool
+	noted                                           bool // edges have columns
 
 	names   []string // by number
 	edges   []modelEdge
@@ -52,6 +56,17 @@ func newModel(r *rand.Rand) *model {
 	}
 	return m
 }
+
+// newNotedModel draws a store of one type whose edges have columns.
+func newNotedModel(r *rand.Rand) *model {
+	m := newModel(r)
+	m.noted = true
+	return m
+}
+
+// isAnew reports whether each commit writes the store anew: nodes that are deleted go, and their
+// ids may come again.
+func (m *model) isAnew() bool { return m.divided != nil || m.noted }
 
 func (m *model) id(i int) string {
 	if m.dense {
@@ -85,27 +100,34 @@ func (m *model) draw(r *rand.Rand) modelEdge {
 	if m.timed {
 		e.time = r.IntN(3)
 	}
+	if m.noted {
+		e.note = r.IntN(5)
+	}
 	return e
 }
 
 // text writes edges as CSV; of deletions, with those attributes that are named.
 func (m *model) text(edges []modelEdge, typed, weighted, timed bool) string {
 	b := &strings.Builder{}
-	line := func(src, dst, typ, weight, time string) {
+	line := func(src, dst, typ, weight, time, note, tag string) {
 		fields := []string{src, dst}
 		for _, f := range []struct {
 			has   bool
 			value string
-		}{{typed, typ}, {weighted, weight}, {timed, time}} {
+		}{{typed, typ}, {weighted, weight}, {timed, time}, {m.noted, note}, {m.noted, tag}} {
 			if f.has {
 				fields = append(fields, f.value)
 			}
 		}
 		fmt.Fprintln(b, strings.Join(fields, ","))
 	}
-	line("src", "dst", "type", "weight", "time")
+	line("src", "dst", "type", "weight", "time", "note", "tag")
 	for _, e := range edges {
-		line(e.src, e.dst, e.typ, fmt.Sprint(e.weight), fmt.Sprint(e.time))
+		note, tag := "", ""
+		if e.note > 0 {
+			note, tag = strconv.Itoa(e.note), fmt.Sprint("t", e.note)
+		}
+		line(e.src, e.dst, e.typ, fmt.Sprint(e.weight), fmt.Sprint(e.time), note, tag)
 	}
 	return b.String()
 }
@@ -116,14 +138,17 @@ func (m *model) add(edges []modelEdge) {
 		m.addDivided(edges)
 		return
 	}
-	has := map[modelEdge]bool{}
+	has, plain := map[modelEdge]bool{}, func(e modelEdge) modelEdge {
+		e.note = 0
+		return e
+	}
 	for _, e := range m.edges {
-		has[e] = true
+		has[plain(e)] = true
 	}
 	put := func(e modelEdge) {
-		if !m.undirected || e.src != e.dst && !has[e] {
+		if !m.undirected || e.src != e.dst && !has[plain(e)] {
 			m.edges = append(m.edges, e)
-			has[e] = true
+			has[plain(e)] = true
 		}
 	}
 	for _, e := range edges {
@@ -205,7 +230,7 @@ func (t *trial) edges(n int) (edges []modelEdge) {
 
 func (t *trial) ingest() {
 	m := t.m
-	edges := []modelEdge{{m.id(0), m.id(1), "a", 1, 1}, {m.id(1), m.id(2), "b", 1, 1}}
+	edges := []modelEdge{{m.id(0), m.id(1), "a", 1, 1, 0}, {m.id(1), m.id(2), "b", 1, 1, 0}}
 	if m.divided != nil { // each split gets some
 		for i := 2; i < m.next; i++ {
 			edges = append(edges, modelEdge{src: m.id(i - 1), dst: m.id(i), typ: edges[0].typ})
@@ -226,6 +251,9 @@ func (t *trial) ingest() {
 	}
 	if !m.timed {
 		edges[0].time, edges[1].time = 0, 0
+	}
+	if m.noted {
+		edges[0].note, edges[1].note = 3, 1
 	}
 	t.write("e.csv", m.text(edges, m.typed, m.weighted, m.timed))
 	opt := t.options(m.typed, m.weighted, m.timed)
@@ -290,8 +318,9 @@ func (t *trial) bytes(made *kv.Meta) {
 	}
 	m, edges := t.m, slices.Clone(t.m.edges)
 	slices.SortStableFunc(edges, func(a, b modelEdge) int { return cmp.Compare(a.typ, b.typ) })
-	if len(edges) == 0 || m.typed && (edges[0].typ != "a" || edges[len(edges)-1].typ != "b") {
-		return // an ingest would number types otherwise
+	if len(edges) == 0 || m.typed && (edges[0].typ != "a" || edges[len(edges)-1].typ != "b") ||
+		m.noted && m.dense && made.IDs.Kind != kv.IDsDense {
+		return // an ingest would number types or, since some went, nodes otherwise
 	}
 	t.write("e.csv", m.text(edges, m.typed, m.weighted, m.timed))
 	t.write("n.csv", "id\n"+strings.Join(m.names, "\n")+"\n")
@@ -373,8 +402,10 @@ func (t *trial) deleteNodes() {
 	}
 	ends := func(e modelEdge) bool { return ids[e.src] || ids[e.dst] }
 	was := len(m.edges)
-	if m.edges = slices.DeleteFunc(m.edges, ends); m.divided != nil {
-		was = len(m.edges) + m.removeDivided(ends)
+	if m.edges = slices.DeleteFunc(m.edges, ends); m.isAnew() {
+		if m.divided != nil {
+			was = len(m.edges) + m.removeDivided(ends)
+		}
 		m.names = slices.DeleteFunc(m.names, func(name string) bool { return ids[name] })
 		m.deleted = map[string]bool{} // their ids may come again
 	}
@@ -532,8 +563,9 @@ func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction
 			t.Fatal(t.log, err)
 		}
 		var got, want []modelEdge
+		notes := t.notes(s, dir, v, len(l.Nbrs))
 		for k, u := range l.Nbrs {
-			e := modelEdge{src: names[u], dst: names[v]}
+			e := modelEdge{src: names[u], dst: names[v], note: notes[k]}
 			if l.Types != nil {
 				e.typ = s.Meta().EdgeTypes[l.Types[k]]
 			}
@@ -550,6 +582,9 @@ func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction
 		}
 		for _, e := range t.m.edges {
 			if dir == layout.In && e.dst == names[v] || dir == layout.Out && e.src == names[v] {
+				if dir == layout.Out { // the table has rows of in-lists
+					e.note = 0
+				}
 				want = append(want, e)
 			}
 		}
@@ -559,7 +594,7 @@ func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction
 		}
 		order := func(a, b modelEdge) int {
 			return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst),
-				cmp.Compare(a.typ, b.typ), a.weight-b.weight, a.time-b.time)
+				cmp.Compare(a.typ, b.typ), a.weight-b.weight, a.time-b.time, a.note-b.note)
 		}
 		slices.SortFunc(got, order)
 		slices.SortFunc(want, order)
@@ -569,6 +604,29 @@ func (t *trial) lists(s *layout.Store, dev blockdev.Device, dir layout.Direction
 		t.entries(session, v, nbrs)
 	}
 	t.frontier(session, top.Nodes(), opt)
+}
+
+// notes reads the columns of the edges of an in-list; they are 0 of out-lists.
+func (t *trial) notes(s *layout.Store, dir layout.Direction, v layout.NodeID, n int) []int {
+	t.Helper()
+	notes := make([]int, n)
+	if !t.m.noted || dir == layout.Out {
+		return notes
+	}
+	var all []edgetable.Entry
+	for i := range notes {
+		all = append(all, edgetable.Entry{Node: v, Place: uint32(i)})
+	}
+	for i, cells := range edgetabletest.Cells(t.T, s, 0, all) {
+		if cells == " null null" {
+			continue
+		}
+		if n, err := fmt.Sscanf(cells, " %d", &notes[i]); n != 1 || err != nil ||
+			cells != fmt.Sprintf(" %d t%d", notes[i], notes[i]) {
+			t.Errorf("%s: columns %q of an edge", t.log, cells)
+		}
+	}
+	return notes
 }
 
 // frontier compares entries that are drawn from all lists together, with their attributes, with
@@ -671,6 +729,9 @@ func number(name string, usual int) int {
 // TestHistories does random things to stores and to models of them in memory, and compares both
 // after each. GDB_TEST_HISTORIES sets how many histories, GDB_TEST_SEED the first seed.
 func TestHistories(t *testing.T) { histories(t, newModel) }
+
+// TestNotedHistories is TestHistories of stores whose edges have columns.
+func TestNotedHistories(t *testing.T) { histories(t, newNotedModel) }
 
 // histories does random things to stores, and to models of them.
 func histories(t *testing.T, draw func(r *rand.Rand) *model) {

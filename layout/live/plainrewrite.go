@@ -19,9 +19,14 @@ import (
 
 var _ ingest.Again = (*typedchange.Plain)(nil)
 
-// appendDivided adds to a store of one type of nodes, whose edges are in splits: each of these is a
-// file of all its edges, so the store is written anew.
-func (a *appending) appendDivided(ctx context.Context, from source.Source) (done *Added,
+// isPlainAnew reports whether each commit writes a store of one type of nodes anew: if its edges
+// are in splits, each of which is a file of all its edges, or have columns.
+func isPlainAnew(m *kv.Meta) bool {
+	return !m.Typed() && (len(m.EdgeSplits) > 0 || len(m.EdgeTables) > 0)
+}
+
+// appendPlain adds to such a store.
+func (a *appending) appendPlain(ctx context.Context, from source.Source) (done *Added,
 	err error) {
 	if done, err := a.claim(from.Info()); done != nil || err != nil {
 		return done, err
@@ -43,20 +48,23 @@ func (a *appending) appendDivided(ctx context.Context, from source.Source) (done
 	if err := r.matchPlain(ctx, d); err != nil {
 		return nil, err
 	}
-	divider, err := typedchange.NewDivider(ctx, r.meta, d.Edges, r.budget)
-	if err != nil {
-		return nil, err
-	}
-	defer divider.Close()
-	if divider.Empty() && r.plain.Valued.IsEmpty() &&
+	if d.meta.Edges == 0 && r.plain.Valued.IsEmpty() &&
 		!slices.Contains(r.change.Of, typedchange.Absent) {
 		return &Added{LevelMeta: kv.LevelMeta{Snapshot: r.meta.Snapshot}}, nil
 	}
-	r.change.Divider = divider
-	done, err = r.run(ctx, d.Edges, &source.Info{Format: from.Info().Format,
+	edges := d.names.Edges(typedchange.GivenEdges(r.rows, r.dev, r.budget), d.local)
+	if len(r.meta.EdgeSplits) > 0 {
+		divider, err := typedchange.NewDivider(ctx, r.meta, edges, r.budget)
+		if err != nil {
+			return nil, err
+		}
+		defer divider.Close()
+		r.change.Divider = divider
+	}
+	done, err = r.run(ctx, edges, &source.Info{Format: from.Info().Format,
 		Paths: from.Info().Paths})
 	if err == nil && r.onlyNew {
-		done.OfNew, done.Between, err = countEnds(ctx, r.meta.Nodes, d.Edges)
+		done.OfNew, done.Between, err = countEnds(ctx, r.meta.Nodes, edges)
 	}
 	return done, err
 }
@@ -122,9 +130,9 @@ func (d *addition) valued(ctx context.Context, lacks *roaring.Bitmap) (*roaring.
 	return set, err
 }
 
-// deleteDivided deletes nodes and edges of a store of one type whose edges are in splits: it is
-// written anew, and nodes behind those that go move up.
-func (d *deleting) deleteDivided(ctx context.Context) (err error) {
+// deletePlain deletes nodes and edges of a store of one type that is written anew: nodes behind
+// those that go move up.
+func (d *deleting) deletePlain(ctx context.Context) (err error) {
 	d.done.Snapshot = d.meta.Snapshot
 	if d.done.Nodes = d.nodes.GetCardinality(); d.done.Nodes == 0 && len(d.patterns) == 0 {
 		return nil
@@ -163,7 +171,8 @@ func (d *deleting) isNamed(c *source.EdgeChunk, i int) (named bool) {
 			return p.compare(of)
 		})
 		for ; k < len(d.patterns) && d.patterns[k].compare(at) == 0; k++ {
-			if p := &d.patterns[k]; p.typ < 0 || p.typ == int32(c.TypeInt[i]) {
+			p := &d.patterns[k]
+			if (p.typ < 0 || p.typ == int32(c.TypeInt[i])) && (!p.timed || p.time == c.Time[i]) {
 				p.found, named = true, true
 			}
 		}

@@ -25,8 +25,8 @@ import (
 )
 
 // rewriting is a commit that writes a store anew: a typed one, since nodes of a type follow each
-// other, so that new ones cannot be numbered behind all others, as a level has them; or one whose
-// edges are in splits, which are files of all edges of a split.
+// other, so that new ones cannot be numbered behind all others, as a level has them; or one of one
+// type that isPlainAnew names.
 type rewriting struct {
 	*appending
 	budget  *mem.Budget
@@ -213,7 +213,7 @@ type changed interface {
 func (r *rewriting) source(ctx context.Context, more typedlevel.Edges) (changed, error) {
 	r.change.Store, r.change.More, r.change.Stays = r.store, more, r.staying
 	if r.plain != nil {
-		r.change.Edges = typedchange.GivenEdges(r.store, r.dev)
+		r.change.Edges = typedchange.GivenEdges(r.store, r.dev, r.budget)
 		r.plain.Change = r.change
 		return typedchange.NewPlain(*r.plain, r.dev, r.budget)
 	}
@@ -265,7 +265,7 @@ func (r *rewriting) run(ctx context.Context, more typedlevel.Edges, info *source
 		}
 	}
 	done = &Added{LevelMeta: r.newLevel(src.Fresh(), kv.SourceMeta{Format: info.Format,
-		Paths: info.Paths}), Replaced: src.Changed(), Anew: true, Divided: r.plain != nil}
+		Paths: info.Paths}), Replaced: src.Changed(), Anew: true, Plain: r.plain != nil}
 	before, now := typedchange.AllEdges(r.meta), typedchange.AllEdges(made)
 	done.UUID, done.Edges, r.gone = made.UUID, now-min(now, before), before-min(now, before)
 	for _, f := range made.Files {

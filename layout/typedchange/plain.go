@@ -12,13 +12,14 @@ import (
 	"gdb/layout/edgefile"
 	"gdb/layout/ingest/source"
 	"gdb/layout/rowfile"
+	"gdb/layout/typedlevel"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// PlainChange says how a store of one type of nodes changes, whose edges are in splits. Rows are
-// sources of edges and of values of nodes, and edges of Change are as the source had them: of an
-// undirected store each once.
+// PlainChange says how a store of one type of nodes changes. Rows are sources of edges and of
+// values of nodes, and edges of Change are as the source had them: of an undirected store each
+// once.
 type PlainChange struct {
 	Change
 	// Lack are nodes of Rows without features, Valued those with features, a label or a split: the
@@ -71,6 +72,7 @@ func (p *Plain) describe() error {
 	i.RowIDs, i.Nodes = true, p.s.Count(0)
 	i.Typed, i.EdgeTypes = len(m.EdgeTypes) > 0, m.EdgeTypes
 	i.Weighted, i.Timed, i.Times = m.Weighted, m.Timestamped, m.Times
+	i.EdgeTables = typedlevel.EdgeTables(m)
 	for _, f := range m.Features {
 		of := source.FeatureInfo{Name: f.Name, Dim: f.Dim, DType: f.DType, Rows: i.Nodes,
 			Columns: m.FeatureNames[f.Name]}

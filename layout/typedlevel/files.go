@@ -205,12 +205,12 @@ func (f *Files) values(c, out *source.EdgeChunk, relation int) {
 			out.Columns = append(out.Columns, c.Columns[from])
 			continue
 		}
-		out.Columns = append(out.Columns, nulls(stored[k].Type, n))
+		out.Columns = append(out.Columns, Nulls(stored[k].Type, n))
 	}
 }
 
-// nulls returns n values of a column that all are null.
-func nulls(typ string, n int) (none columnfile.Values) {
+// Nulls returns n values of a column that all are null.
+func Nulls(typ string, n int) (none columnfile.Values) {
 	for range n {
 		none.AddNull(typ)
 	}

@@ -85,9 +85,9 @@ func (s *Source) describe(path string) {
 	i.EdgeTables = EdgeTables(m)
 }
 
-// EdgeTables describes the tables of edges of a typed store, for ingest.
+// EdgeTables describes the tables of edges of a store, for ingest.
 func EdgeTables(m *kv.Meta) (all []source.TableInfo) {
-	for r := range Forward(m) {
+	for r := range max(1, Forward(m)) { // those of a store of one type are of no relation
 		if m.EdgeTable(r) == nil {
 			continue
 		}

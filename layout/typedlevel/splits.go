@@ -92,7 +92,7 @@ func (r *splitReader) flush(c *source.EdgeChunk) error {
 	}
 	c.Columns = c.Columns[:0]
 	for _, of := range r.meta.EdgeColumns(int(c.TypeInt[0])) {
-		c.Columns = append(c.Columns, nulls(of.Type, n))
+		c.Columns = append(c.Columns, Nulls(of.Type, n))
 	}
 	err := r.fn(c)
 	c.SrcInt, c.DstInt, c.TypeInt = c.SrcInt[:0], c.DstInt[:0], c.TypeInt[:0]

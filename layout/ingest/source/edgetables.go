@@ -3,10 +3,23 @@ package source
 import (
 	"slices"
 
+	"gdb/kv"
 	"gdb/layout/columnfile"
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
 )
+
+// allEdges names the edges of a source without types of nodes where columns are named.
+const allEdges = "edges"
+
+// edgesName returns what edges of a relation of a store are named by where columns are.
+func edgesName(m *kv.Meta, relation int) string {
+	if !m.Typed() {
+		return allEdges
+	}
+	name, _, _ := RelationEnds(m, relation)
+	return name
+}
 
 // addEdgeTable lists the columns of tables of edges that are stored: all but the ends of edges,
 // their types, weights and times, and lists. Several tables become one with the columns of all: a

@@ -28,7 +28,7 @@ func Open(ctx context.Context, fs vfs.FS, opt *Options) (Source, error) {
 		return nil, input.Usage("--format %s is not one of %s", opt.Format,
 			strings.Join(formats, ", "))
 	}
-	if len(opt.NodeTables) > 0 || opt.Of != nil {
+	if len(opt.NodeTables) > 0 || opt.isOfTyped() {
 		return openTyped(ctx, fs, opt)
 	}
 	dir, files, err := resolve(fs, opt)

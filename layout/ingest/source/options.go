@@ -29,8 +29,9 @@ type Options struct {
 	Schema string
 	// Reverse adds to each relation of a typed source another one, the other way round.
 	Reverse bool
-	// Of is the typed store that tables of its types and relations are read for, which need no
-	// table of nodes then: its columns keep their types. It is nil for other sources.
+	// Of is the store that tables are read for: its columns keep their types, and tables need not
+	// have them. Those of the types and relations of a typed store need no table of nodes then. It
+	// is nil for other sources.
 	Of *kv.Meta `json:"-"`
 	// Relations are files of edges besides Edges, each of one type.
 	Relations []Relation

@@ -41,7 +41,7 @@ func newParts(fs vfs.FS, opt *Options, format, dir string) *parts {
 	s := &parts{fs: fs, opt: opt, dir: dir, info: Info{Format: format},
 		features: map[string]func(context.Context, func(*RowChunk) error) error{}}
 	s.tables = table.Opener{FS: fs, Delim: opt.Delim, Comment: opt.Comment, Named: opt.named(),
-		Filled: opt.Fill != "" || opt.Of != nil, AllowNaN: opt.AllowNaN, SkipBad: opt.SkipBad,
+		Filled: opt.Fill != "" || opt.isOfTyped(), AllowNaN: opt.AllowNaN, SkipBad: opt.SkipBad,
 		Memory: opt.Memory, Note: s.note, Bad: table.BadLines{Max: opt.SkipBad, Notes: opt.Notes},
 		Use: func(path string, bytes int64) {
 			if !slices.Contains(s.info.Paths, path) {

@@ -9,6 +9,9 @@ import (
 	"gdb/layout/ingest/table"
 )
 
+// isOfTyped reports whether tables of a typed store are read.
+func (o *Options) isOfTyped() bool { return o.Of != nil && o.Of.Typed() }
+
 // storedType returns a type of the store that tables are read for, or nil.
 func (o *Options) storedType(typ string) *kv.NodeTypeMeta {
 	if o.Of == nil {
@@ -39,7 +42,7 @@ func (o *Options) storedNames() (names []string) {
 	for _, t := range o.Of.NodeTypes {
 		names = append(names, table.Usual(t.KeyName))
 	}
-	for r := range o.Of.Relations {
+	for r := range max(1, len(o.Of.Relations)) {
 		for _, c := range o.Of.EdgeColumns(r) {
 			names = append(names, table.Usual(c.Name))
 		}

@@ -120,10 +120,9 @@ func (g *givenTypes) addStored(of *kv.Meta) {
 	if of == nil {
 		return
 	}
-	for r := range of.Relations {
-		name, _, _ := RelationEnds(of, r)
+	for r := range max(1, len(of.Relations)) {
 		for _, c := range of.EdgeColumns(r) {
-			key := name + ColumnSep + c.Name
+			key := edgesName(of, r) + ColumnSep + c.Name
 			g.types[key], g.used[key] = c.Type, true
 		}
 	}

@@ -240,7 +240,7 @@ func (n *nodeTable) useFeatures(ctx context.Context) error {
 		}
 		e.Finish()
 	}
-	if what := e.Describe(); what != "" && s.opt.Of == nil {
+	if what := e.Describe(); what != "" && !s.opt.isOfTyped() {
 		s.note("%s: %s", n.Path, what)
 	}
 	dtype := "text"

@@ -263,7 +263,7 @@ func (n *nodeTable) each(ctx context.Context, want nodeWants, fn func(*nodeRows)
 	if s.opt.SkipBad > 0 {
 		want.label, want.split, want.features = true, true, true
 	}
-	spec := input.Spec{Gaps: s.opt.Fill != "" || s.opt.Of != nil}
+	spec := input.Spec{Gaps: s.opt.Fill != "" || s.opt.isOfTyped()}
 	id := n.idField(s.idKind())
 	if want.keys && n.id >= 0 {
 		id.Kind = input.Reference

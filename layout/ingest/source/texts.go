@@ -288,7 +288,7 @@ func (s *textGraph) finishEdges() error {
 	if err != nil {
 		return err
 	}
-	s.addEdgeTable(0, "edges", s.edges, given)
+	s.addEdgeTable(0, allEdges, s.edges, given)
 	if err := given.allUsed(); err != nil {
 		return err
 	}
