@@ -17,8 +17,9 @@ import (
 )
 
 // Guess finds out what the tables of a directory are, from their heads. The key of a table is
-// the column id, or the one that is called as the table is, as user_id in users; foreign keys are
-// columns that are called as other tables are, and are of the type of their keys.
+// the column id, or the one that is called as the table is, as user_id in users, or the first one
+// where another table has it too, as sku in items and orders. Foreign keys are columns that are
+// called as other tables are, or as such a first column, and are of the type of their keys.
 func Guess(fs vfs.FS, dir string, opt *source.Options) (*Schema, error) {
 	found, err := source.TablesIn(fs, dir)
 	if err != nil {
@@ -28,7 +29,8 @@ func Guess(fs vfs.FS, dir string, opt *source.Options) (*Schema, error) {
 		return nil, input.Wrong(dir, "", "there are no tables in it")
 	}
 	s := &Schema{}
-	g := &guess{opener: source.NewOpener(fs, opt), keys: map[string]string{}}
+	g := &guess{opener: source.NewOpener(fs, opt), keys: map[string]string{},
+		shared: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		t, err := g.opener.Open(found[name], table.Hints{Known: []string{"id"}, Header: opt.Header})
 		if err != nil {
@@ -36,6 +38,9 @@ func Guess(fs vfs.FS, dir string, opt *source.Options) (*Schema, error) {
 		}
 		g.tables = append(g.tables, t)
 		s.Tables = append(s.Tables, g.describe(t, name, fs.PathBase(found[name])))
+	}
+	for i := range s.Tables {
+		g.addShared(&s.Tables[i], g.tables[i], s.Tables)
 	}
 	for i := range s.Tables {
 		g.addForeign(&s.Tables[i], s.Tables)
@@ -48,6 +53,7 @@ type guess struct {
 	opener table.Opener
 	tables []*table.Table
 	keys   map[string]string // the type of the key of each table that has one
+	shared map[string]bool   // the tables whose key is called as columns of other tables are
 }
 
 // describe finds key, time and types of a table.
@@ -82,6 +88,31 @@ func (g *guess) describe(t *table.Table, name, file string) Table {
 	return of
 }
 
+// addShared makes the first column of a table without a key its key if its values differ, and
+// another table has a column of that name and type, where some come more than once or which is not
+// its key.
+func (g *guess) addShared(of *Table, t *table.Table, tables []Table) {
+	if of.Key != "" || t.Names == nil || t.Width < 2 || !distinct(t.Sample, 0) {
+		return
+	}
+	name := t.Name(0)
+	if typ := of.Types[name]; typ != columnfile.Int64 && typ != columnfile.String {
+		return
+	}
+	for i := range tables {
+		other := &tables[i]
+		if other.Name == of.Name || other.Types[name] != of.Types[name] {
+			continue
+		}
+		c, err := g.tables[i].Column("", name)
+		if err == nil && (other.Key != "" || !distinct(g.tables[i].Sample, c)) {
+			of.Key, g.keys[of.Name], g.shared[of.Name] = name, of.Types[name], true
+			delete(of.Types, name)
+			return
+		}
+	}
+}
+
 // distinct reports whether the values of a column are there and differ.
 func distinct(rows [][]string, col int) bool {
 	seen := map[string]bool{"": true}
@@ -98,8 +129,9 @@ func distinct(rows [][]string, col int) bool {
 func (g *guess) addForeign(t *Table, tables []Table) {
 	for _, column := range slices.Sorted(maps.Keys(t.Types)) {
 		for _, other := range tables {
-			if other.Key == "" || !source.NamesTable(column, other.Name) ||
-				t.Types[column] != g.keys[other.Name] {
+			named := source.NamesTable(column, other.Name) ||
+				g.shared[other.Name] && column == other.Key
+			if other.Key == "" || !named || t.Types[column] != g.keys[other.Name] {
 				continue
 			}
 			if t.Foreign == nil {
