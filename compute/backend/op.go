@@ -42,7 +42,8 @@ type Operands struct {
 	First int
 	// Scalar is a factor, a number or a slope.
 	Scalar float32
-	// Parts are the heights of the matrices of types, which stand one below the other.
+	// Parts are the heights of the matrices of types, which stand one below the other; of compose,
+	// what it says.
 	Parts []int
 	// Drop is the dropout of the result, or of rows as they are read.
 	Drop Dropout

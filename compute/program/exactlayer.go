@@ -153,6 +153,11 @@ func (w *ExactLayer) Sparse() bool { return w.p.sparse }
 // Transforms reports whether lists read rows that are computed from the inputs, and not these.
 func (w *ExactLayer) Transforms() bool { return w.table != w.p.features }
 
+// ByRelation reports whether lists read a row for each relation that a node is a source of: entries
+// of a relation read those of theirs. Table computes the rows of a relation given its number for
+// each node in place of the property.
+func (w *ExactLayer) ByRelation() bool { return w.Reads(SourceRelation) }
+
 // TableCols returns the width of the rows that lists read, OutCols that of the results.
 func (w *ExactLayer) TableCols() int { return w.p.of(w.table).cols }
 
@@ -419,8 +424,8 @@ func (p *piece) narrow(o *op, t *backend.Operands) {
 }
 
 // FixedFloats returns the scratch that does not grow with nodes and entries: what products take
-// for weights of bfloat16, in Table, Columns, Own and Output one after the other, and what Segment
-// makes of parameters.
+// for weights of bfloat16, in Table, Columns, Own and Output one after the other, and what is made
+// of parameters.
 func (w *ExactLayer) FixedFloats() (floats int) {
 	for i := range w.pulls {
 		if pull := &w.pulls[i]; pull.Segmented {
@@ -430,6 +435,9 @@ func (w *ExactLayer) FixedFloats() (floats int) {
 	}
 	for i := range w.p.ops {
 		o := &w.p.ops[i]
+		if o.kind == opCompose {
+			floats += aligned(w.p.of(o.out).rows.n * w.p.of(o.out).cols)
+		}
 		for k, v := range o.in {
 			if x := w.p.of(v); w.half && o.kind.product != noProduct &&
 				w.p.takes(o, k) == takesHalf &&
@@ -528,7 +536,7 @@ func (c *count) cols(v Value) (n int) {
 	if o.acc != 0 {
 		n += c.cols(o.acc)
 	}
-	if target == 0 || c.w.keeps(o, target, c.lent) {
+	if o.kind != opCompose && (target == 0 || c.w.keeps(o, target, c.lent)) {
 		n += p.of(o.out).cols
 	}
 	for _, x := range o.extra {

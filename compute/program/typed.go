@@ -108,6 +108,45 @@ func (b *Builder) SegmentMatMul(x, w Value, parts []int) Value {
 	return b.p.add(o, l.has(), vw.cols)
 }
 
+// opCompose has for each relation the sum of bases, which are beside each other in the second
+// operand, times its coefficients, the rows of the first. Parts has for each its rows and the first
+// of them in bases.
+var opCompose = define("compose", func(o *backend.Operands) bool {
+	return o.In[1].Cols == o.In[0].Cols*o.Out.Cols && 2*o.In[0].Rows == len(o.Parts)
+}, func(h *backend.Plain) {
+	h.Begin()
+	cols, to := h.To.Cols, 0
+	for r := range h.From[0].Rows {
+		for i := range h.Parts[2*r] {
+			row := h.From[1].Row(h.Parts[2*r+1] + i)
+			for b, a := range h.From[0].Row(r) {
+				addTo(h.To.Row(to), row[b*cols:(b+1)*cols], a)
+			}
+			to++
+		}
+	}
+}, Kind{})
+
+// Compose returns the matrices of relations, which stand one below the other, of coefficients
+// (relations, bases) of shared bases beside each other. Matrix r has parts[r] rows, of those that
+// begin at firsts[r] in bases. It is for layers that are not learned.
+func (b *Builder) Compose(coefficients, bases Value, parts, firsts []int) Value {
+	n := b.Cols(coefficients)
+	b.check(!b.Train && b.Cols(bases)%n == 0, "Compose", coefficients, bases)
+	o := simple(opCompose, coefficients, bases)
+	for r, rows := range parts {
+		o.parts = append(o.parts, rows, firsts[r])
+	}
+	return b.p.add(o, Fixed(sumOf(parts)), b.Cols(bases)/n)
+}
+
+// RelationMatMul returns x·w for a relation that each row is a source of, w being its matrix, for
+// layers over whole lists: see ExactLayer.ByRelation.
+func (b *Builder) RelationMatMul(x, w Value, parts []int) Value {
+	b.check(b.Exact, "RelationMatMul", x, w)
+	return b.TypeMatMul(x, w, b.p.property(SourceRelation, Nodes(b.hop)), parts)
+}
+
 // TypeMatMulT returns x·wᵀ for each row of x, w being the matrix of its type, of n rows.
 func (b *Builder) TypeMatMulT(x, w, types Value, n int) Value {
 	vx, vw := *b.p.of(x), *b.p.of(w)

@@ -66,6 +66,9 @@ const (
 	// of the type of each segment's entries.
 	NodeType
 	SegmentType
+	// SourceRelation has the bits of the number of a relation that each node is a source of, in
+	// layers over whole lists: see ExactLayer.ByRelation.
+	SourceRelation
 	// Inside is Halo.Inside.
 	Inside
 	// EdgeColumn has the columns of each entry: dense.Lists.Columns.
@@ -93,9 +96,12 @@ var propertyKinds = [properties]struct {
 	InvWeightSum:  {"1/all weights", Nodes(1), true},
 	NodeType:      {"type of node", Nodes(0), true},
 	SegmentType:   {"type of segment", Segments(0), false},
-	Inside:        {"inside", Nodes(0), false},
-	EdgeColumn:    {"columns", Entries(List{}), false},
-	EdgeMask:      {"mask", Entries(List{}), false},
+
+	SourceRelation: {"relation of source", Nodes(0), false},
+
+	Inside:     {"inside", Nodes(0), false},
+	EdgeColumn: {"columns", Entries(List{}), false},
+	EdgeMask:   {"mask", Entries(List{}), false},
 }
 
 // width returns how many columns a property has.

@@ -292,7 +292,7 @@ func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err
 	defer func() { err = errors.Join(err, l.free()) }()
 	if all := l.from.whole(); all != nil {
 		next := l.fromSet.Nodes(l.Source.Meta.Nodes)
-		if err := l.fillColumns(ctx, all, l.fromSet.Rows(l.Source.Meta.Nodes), next); err != nil {
+		if err := l.fillColumns(ctx, all, l.tableRows(), next); err != nil {
 			return err
 		}
 	}

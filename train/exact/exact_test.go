@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gdb/compute/backend"
+	"gdb/compute/program"
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/layout/openfiles"
@@ -127,6 +128,9 @@ func checkModel(t *testing.T, name string, o setting.Options, hidden []int) {
 			continue // it is no other model than without
 		}
 		in := fakeInputs(t, 9, 6000, in)
+		if len(o.RelationSources) > 0 {
+			relate(in.Topology.(*sampletest.Graph), o)
+		}
 		be, err := backend.OpenCPU(backend.Options{Workers: 2, Budget: mem.NewBudget(0)})
 		if err != nil {
 			t.Fatal(err)
@@ -150,6 +154,21 @@ func checkModel(t *testing.T, name string, o setting.Options, hidden []int) {
 				t.Run(name, func(t *testing.T) { checkInference(t, in, be, m, streamed, limit) })
 			}
 		}
+	}
+}
+
+// relate gives each edge a relation whose sources have the type of its source.
+func relate(g *sampletest.Graph, o setting.Options) {
+	kinds := make([]uint32, len(g.Nbrs))
+	program.NodeTypes(kinds, mem.View[uint32](mem.BytesOf(g.Nbrs)), o.NodeTypes)
+	for i, kind := range kinds {
+		var of []uint32
+		for r, source := range o.RelationSources {
+			if source == int(kind) {
+				of = append(of, uint32(r))
+			}
+		}
+		g.Types[i] = of[int(g.Types[i])%len(of)]
 	}
 }
 

@@ -114,7 +114,11 @@ func (l *layerPass) holdPart(nodes []sample.NodeID, node int, p *part, k int) er
 	}
 	to := h.rows[h.count : h.count+int(hi-lo)]
 	copy(to, p.nbrs[lo:hi])
-	l.fromSet.MapRows(to)
+	var types []uint32
+	if h.types {
+		types = p.edges.Types[lo:hi]
+	}
+	l.mapRows(to, types)
 	if h.weights {
 		copy(h.edges.Weights[h.count:], p.edges.Weights[lo:hi])
 	}
@@ -190,6 +194,16 @@ func (b *byWindow) Swap(i, j int) {
 		e.Types[i], e.Types[j] = e.Types[j], e.Types[i]
 		e.Shares[i], e.Shares[j] = e.Shares[j], e.Shares[i]
 	}
+}
+
+// reach reports whether a list has an entry before row end that was in no window so far.
+func (h *heldLists) reach(end uint32) bool {
+	for i := range h.lists {
+		if at := h.at[i]; at < h.off[i+1] && h.rows[at] < end {
+			return true
+		}
+	}
+	return false
 }
 
 // addHeld adds what lists have in the window from row base on, which is at rows. Lists that have

@@ -19,6 +19,7 @@ type layerPass struct {
 	src             table           // input of the layer
 	from            table           // table whose rows lists read: src, or computed from it
 	srcSet, fromSet *sample.NodeSet // the nodes whose rows src and from hold
+	related         *relationRows   // where from has rows for each relation; else nil
 	chunk           int             // rows computed at a time
 
 	arena    *mem.Arena
@@ -70,7 +71,7 @@ type sizes struct{ block, entries, window int }
 // size splits the memory: the window has a third at most, and lists and sums of a block the rest.
 // All together leaves a fifth of what is free.
 func (l *layerPass) size() sizes {
-	dout, total := l.layer.OutCols(), l.fromSet.Rows(l.Source.Meta.Nodes)
+	dout, total := l.layer.OutCols(), l.tableRows()
 	row := 4 * (l.from.dim() + l.layer.ColumnFloats())
 	fixed := int64(4 * l.chunk * (l.src.dim() + dout + l.sumFloats() + 3))
 	room := int(max(l.room()-fixed, Bytes/2)) * 4 / 5
@@ -91,7 +92,7 @@ func (l *layerPass) size() sizes {
 // allocate takes the buffers. They are small if the table is in memory.
 func (l *layerPass) allocate() error {
 	width, dout := l.from.dim(), l.layer.OutCols()
-	s, rows := sizes{block: l.chunk}, l.fromSet.Rows(l.Source.Meta.Nodes)
+	s, rows := sizes{block: l.chunk}, l.tableRows()
 	if l.from.whole() == nil {
 		l.held.ask(l.layer)
 		s = l.size()
@@ -160,7 +161,10 @@ func (l *layerPass) free() error {
 // transformAll computes the rows that lists read, for the nodes that are needed, and returns
 // them as a table.
 func (l *layerPass) transformAll(ctx context.Context) (table, error) {
-	rows := l.fromSet.Rows(l.Source.Meta.Nodes)
+	if l.layer.ByRelation() {
+		l.related = l.newRelationRows(l.fromSet)
+	}
+	rows := l.tableRows()
 	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.layer.TableCols())
 	if err != nil {
 		return nil, err
@@ -174,8 +178,17 @@ func (l *layerPass) transformAll(ctx context.Context) (table, error) {
 func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 	l.rows = make([]float32, l.chunk*l.src.dim())
 	l.places, l.norms = make([]sample.NodeID, l.chunk), make([]float32, l.chunk)
+	if l.related != nil {
+		return l.transformRelated(ctx, w)
+	}
+	return l.transformNodes(ctx, w, l.fromSet.Nodes(l.Source.Meta.Nodes), func(*chunk) {})
+}
+
+// transformNodes adds the rows of some nodes. set may change what is known of a chunk of them.
+func (l *layerPass) transformNodes(ctx context.Context, w *tableWriter, next sample.NodeIter,
+	set func(c *chunk)) error {
 	nodes, out := make([]sample.NodeID, l.chunk), make([]float32, l.chunk*w.width)
-	for next := l.fromSet.Nodes(l.Source.Meta.Nodes); ; {
+	for {
 		part := next(nodes)
 		if len(part) == 0 {
 			return nil
@@ -184,6 +197,7 @@ func (l *layerPass) transformTo(ctx context.Context, w *tableWriter) error {
 		if err != nil {
 			return err
 		}
+		set(c)
 		if err := l.Backend.Begin(); err != nil {
 			return err
 		}
@@ -357,10 +371,13 @@ func (l *layerPass) sweep(ctx context.Context, nodes []sample.NodeID) (n int, er
 	if err := l.ownOf(ctx, nodes); err != nil {
 		return 0, err
 	}
-	width, total := l.from.dim(), l.fromSet.Rows(l.Source.Meta.Nodes)
+	width, total := l.from.dim(), l.tableRows()
 	next := l.fromSet.Nodes(l.Source.Meta.Nodes)
 	size := len(l.window) / width
 	for base := 0; base < total; base += size {
+		if n > 0 && len(l.columns) == 0 && !l.held.reach(uint32(base+size)) {
+			continue
+		}
 		rows := l.window[:min(size, total-base)*width]
 		if err := l.from.scan(ctx, sample.NodeID(base), len(rows)/width, rows); err != nil {
 			return 0, err
@@ -385,7 +402,7 @@ func (l *layerPass) addLong(ctx context.Context, nodes []sample.NodeID, rows []f
 	base uint32) error {
 	n := uint32(len(rows) / l.from.dim())
 	return l.lists.each(ctx, nodes, l.layer.Loops(), func(p part) error {
-		l.fromSet.MapRows(p.nbrs)
+		l.mapRows(p.nbrs, p.edges.Types)
 		return l.accumulate(0, rows, l.cut(p, base, n))
 	})
 }
@@ -395,7 +412,7 @@ func (l *layerPass) addLong(ctx context.Context, nodes []sample.NodeID, rows []f
 func (l *layerPass) direct(ctx context.Context, c *chunk, rows []float32) (y []float32, err error) {
 	inParts := false
 	err = l.lists.each(ctx, c.nodes, l.layer.Loops(), func(p part) (err error) {
-		l.fromSet.MapRows(p.nbrs)
+		l.mapRows(p.nbrs, p.edges.Types)
 		if p.whole {
 			y, err = l.atOnce(c, rows, p)
 			return err

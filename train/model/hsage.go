@@ -57,7 +57,12 @@ func (hsage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.
 	return s.finish(b, l, own, y, "relu")
 }
 
-// byRelation appends the sum over relations of the mean over each, times the relation's matrix.
+// relationsMost is for how many relations of a type of nodes rows are kept at most.
+const relationsMost = 8
+
+// byRelation appends the sum over relations of the mean over each, times the relation's matrix. Of
+// whole lists the products come first where that makes sums narrower: a row for each relation that
+// a node is a source of.
 func (s *Spec) byRelation(b *program.Builder, x, stack program.Value, parts []int) program.Value {
 	lists := b.Lists()
 	if !b.Exact {
@@ -65,6 +70,10 @@ func (s *Spec) byRelation(b *program.Builder, x, stack program.Value, parts []in
 		return b.SegmentMatMul(means, stack, parts)
 	}
 	n, in := len(parts), b.Cols(x)
+	if most := s.relationsOfSource(); most <= relationsMost && most*b.Cols(stack) < n*in {
+		rows := b.RelationMatMul(x, stack, parts)
+		return b.PullWeighted(rows, b.TypeShares(), lists, 1, false)
+	}
 	means, y := b.PullWeighted(x, b.SharesByType(n), lists, n, true), program.Value(0)
 	for r, rows := range parts {
 		if rows == 0 { // sources without features

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"gdb/compute/program"
 )
@@ -64,9 +65,35 @@ func (rgcn) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.V
 	out, n := s.Dims[l+1], s.bases()
 	x = s.drop(b, l, x)
 	self := s.firstByType(b, l, "self", b.Own(x), true, out)
+	if b.Exact && s.relationsOfSource() < n {
+		return s.finish(b, l, b.Own(x), b.Add(self, s.composed(b, l, x, n)), "relu")
+	}
 	messages := s.firstByType(b, l, "bases", x, false, n*out)
 	coefficients := b.Param(layerName(l)+"coefficients", s.relations(), n, program.Glorot)
 	weights := b.RowScale(b.TypeRows(coefficients), b.TypeShares())
 	y := b.Scale(b.HeadMean(b.PullWeighted(messages, weights, b.Lists(), n, false), n), float32(n))
 	return s.finish(b, l, b.Own(x), b.Add(self, y), "relu")
+}
+
+// composed appends what whole lists give to a layer: the sum over relations of the mean over each,
+// times the relation's matrix, which is composed of the bases. It is for graphs where nodes of a
+// type are sources of fewer relations than there are bases.
+func (s *Spec) composed(b *program.Builder, l int, x program.Value, n int) program.Value {
+	parts, firsts := slices.Repeat([]int{b.Cols(x)}, s.relations()), make([]int, s.relations())
+	name, out := layerName(l)+"bases", s.Dims[l+1]
+	var bases program.Value
+	if l > 0 || len(s.NodeTypes) < 2 {
+		bases = b.Param(name, b.Cols(x), n*out, program.Glorot)
+	} else {
+		heights := s.typeParts(l)
+		bases, parts = b.Stack(name, heights, n*out), s.relationParts(l)
+		for r, source := range s.Sources() {
+			for _, rows := range heights[:source] {
+				firsts[r] += rows
+			}
+		}
+	}
+	coefficients := b.Param(layerName(l)+"coefficients", s.relations(), n, program.Glorot)
+	w := b.Compose(coefficients, bases, parts, firsts)
+	return b.PullWeighted(b.RelationMatMul(x, w, parts), b.TypeShares(), b.Lists(), 1, false)
 }

@@ -31,14 +31,28 @@ func (s *Spec) typeParts(l int) []int {
 // relationParts returns the same for each relation, whose sources are of one type.
 func (s *Spec) relationParts(l int) (parts []int) {
 	of := s.typeParts(l)
-	for r := range s.relations() {
-		source := 0
-		if len(s.RelationSources) > 0 {
-			source = s.RelationSources[r]
-		}
+	for _, source := range s.Sources() {
 		parts = append(parts, of[source])
 	}
 	return parts
+}
+
+// Sources returns the type of the sources of each relation.
+func (s *Spec) Sources() []int {
+	if len(s.RelationSources) > 0 {
+		return s.RelationSources
+	}
+	return make([]int, s.relations())
+}
+
+// relationsOfSource returns how many relations nodes of one type are sources of at most.
+func (s *Spec) relationsOfSource() (most int) {
+	of := map[int]int{}
+	for _, source := range s.Sources() {
+		of[source]++
+		most = max(most, of[source])
+	}
+	return most
 }
 
 // byType appends a product of rows with the matrix of each row's type of nodes; types has the

@@ -136,8 +136,9 @@ var plain = map[string]string{"type-matmul": onHost, "type-matmul-ta": onHost,
 	"type-matmul-tb": onHost, "segment-matmul": onHost, "segment-matmul-ta": onHost,
 	"segment-matmul-tb": onHost, "type-bias": onHost,
 	"type-bias-relu": onHost, "type-shares": onHost, "spread": onHost, "dots": onHost,
-	"type-matmul-t": onHost, "fold": onHost, "fold-vectors": onHost, "fold-matrices": onHost,
-	"mask": onCPU, "mask-grad": onCPU, "mask-share": onCPU, "norm-apply-grad": onCPU,
+	"compose": onHost, "type-matmul-t": onHost, "fold": onHost, "fold-vectors": onHost,
+	"fold-matrices": onHost,
+	"mask":          onCPU, "mask-grad": onCPU, "mask-share": onCPU, "norm-apply-grad": onCPU,
 	"sparse-matmul": readDense, "sparse-matmul-ta": readDense, "sparse-dropout": readDense}
 
 const (
