@@ -161,15 +161,26 @@ func (in *inputs) openRows(ctx context.Context, c *Config) (note string, err err
 	return note, err
 }
 
-// splitRows has a training keep its features in pieces, where that takes less: exact evaluation,
-// devices and partitions read whole rows. Batches keep pieces too if the model reads them in place.
+// splitRows has a training keep its features in pieces, where that takes less: devices and
+// partitions read whole rows. So does exact evaluation, from memory or else from their file: whole
+// rows are kept for it where they could all be in memory. Batches keep pieces too if the model
+// reads them in place.
 func (in *inputs) splitRows(c *Config) {
-	if c.EvalMode == setting.EvalSampled && c.Backend == backend.CPU && !c.Timed() &&
-		!c.Precompute && !c.Buffered() && c.Together() <= 1 {
+	sampled := c.EvalMode == setting.EvalSampled
+	if !sampled && (in.Rows == nil || in.wholeBytes() <= c.Memory) {
+		return
+	}
+	if c.Backend == backend.CPU && !c.Timed() && !c.Precompute && !c.Buffered() &&
+		c.Together() <= 1 {
 		m := model.Of(c)
 		in.Cut = m.InPlaceCut(m.Dims(c.Inputs(in.Meta), 1))
 		in.SplitRows()
 	}
+}
+
+// wholeBytes returns what whole rows of all nodes take.
+func (in *inputs) wholeBytes() int64 {
+	return 4 * int64(in.Rows.Meta().Dim) * int64(in.Meta.Nodes)
 }
 
 // scaleColumns scales the columns of the features, if they are to be scaled.

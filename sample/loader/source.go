@@ -58,6 +58,7 @@ type Source struct {
 	// are pieces of rows: see SplitRows.
 	Rows  *rowfile.Reader
 	Split *rowfile.Split
+	whole *rowfile.Reader // what Rows were before they were split; nil if they are not
 	// Cut has batches keep pieces, where Rows are pieces: see sample.Batch.TablePieces.
 	Cut      bool
 	Features rowcache.Features // Rows behind a cache
@@ -273,8 +274,18 @@ func (s *Source) SplitRows() {
 		return
 	}
 	if s.Split = rowfile.NewSplit(s.Rows.Meta(), s.Meta.Nodes); s.Split != nil {
+		s.whole = s.Rows
 		s.Rows = s.Rows.Split(s.Split)
 	}
+}
+
+// WholeRows returns the features by whole rows, also where Rows are pieces; nil if the store has
+// none.
+func (s *Source) WholeRows() *rowfile.Reader {
+	if s.Split != nil {
+		return s.whole
+	}
+	return s.Rows
 }
 
 // RowCount returns how many rows Rows has.

@@ -261,12 +261,13 @@ func (f *Inference) featureTable() table {
 	return f.featuresAsKept()
 }
 
-// featuresAsKept returns the table of the features as they are stored, packed or not.
+// featuresAsKept returns the table of the features as they are stored, packed or not. Where pieces
+// of rows are in memory, whole rows are read from the file.
 func (f *Inference) featuresAsKept() table {
-	if r := f.Source.Resident; r != nil {
+	if r := f.Source.Resident; r != nil && f.Source.Split == nil {
 		return &memoryTable{width: r.Dim(), rows: r.Table()}
 	}
-	return &fileTable{rows: f.Source.Rows}
+	return &fileTable{rows: f.Source.WholeRows()}
 }
 
 // packedTable is a table whose rows are bfloat16 values, packed as rowfile.Reader.Pack describes.
