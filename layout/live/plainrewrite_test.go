@@ -2,9 +2,12 @@ package live
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"gdb/layout"
 	"gdb/layout/ingest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,22 +28,23 @@ func TestNotedShapes(t *testing.T) {
 		"loops":      func(opt *ingest.Options) { opt.Undirected, opt.KeepSelfLoops = true, true },
 		"parallel":   func(opt *ingest.Options) { opt.Undirected, opt.KeepDuplicates = true, true },
 		"split":      func(opt *ingest.Options) { opt.EdgeSplit = "time=2020-01-06,2020-01-07" },
+		"drawn":      func(opt *ingest.Options) { opt.EdgeSplit, opt.Seed = "random=50/25/25", 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			writeText(t, fs, "e.csv", notedEdges)
 			// The columns come in another order, and keep the types that the store has.
-			more := "note,dst,src,since\nx,n1,n4,2021-01-01\ny,n4,n1,2021-01-02\n" +
-				"z,n2,n1,2021-01-03\n007,n0,n4,\n"
+			more := "note,dst,src,since\n1,n1,n4,2021-01-01\n2,n4,n1,2021-01-02\n" +
+				"3,n2,n1,2021-01-03\n7,n0,n4,\n"
 			writeText(t, fs, "more.csv", more)
 			opt := ingest.Options{}
 			opt.Edges, opt.Memory = "e.csv", 1<<30
-			once := notedEdges + "n4,n1,2021-01-01,x\nn1,n4,2021-01-02,y\nn1,n2,2021-01-03,z\n" +
-				"n4,n0,,007\n"
-			if set(&opt); opt.EdgeSplit != "" { // edges of val and test have no columns, nor times
+			once := notedEdges + "n4,n1,2021-01-01,1\nn1,n4,2021-01-02,2\nn1,n2,2021-01-03,3\n" +
+				"n4,n0,,7\n"
+			if set(&opt); strings.HasPrefix(opt.EdgeSplit, "time") { // edges of val and test have no columns, nor times
 				writeText(t, fs, "e.csv", strings.ReplaceAll(notedEdges, ",,", ",2020-01-03,"))
 				writeText(t, fs, "more.csv", strings.ReplaceAll(more, "n4,\n", "n4,2020-01-03\n"))
-				once = strings.ReplaceAll(strings.ReplaceAll(once, "0,,0", "0,2020-01-03,0"),
+				once = strings.ReplaceAll(strings.ReplaceAll(once, "0,,7", "0,2020-01-03,7"),
 					"n0,,c", "n0,2020-01-03,c")
 				opt.TimeCol = "since"
 			}
@@ -63,6 +67,48 @@ func TestNotedShapes(t *testing.T) {
 			sameFiles(t, fs, "s", open(t, fs, "").Meta(), "once", want)
 			sound(t, fs, "s")
 		})
+	}
+}
+
+// TestNotedMany: edges that come in several chunks, some of them without columns, keep their own.
+func TestNotedMany(t *testing.T) {
+	fs := vfs.NewMem()
+	r := rand.New(rand.NewPCG(3, 3))
+	text := func(first, n int) string {
+		b := &strings.Builder{}
+		for i := range n {
+			fmt.Fprintf(b, "n%d,n%d,%d,t%d\n", r.IntN(300), r.IntN(300), first+i, first+i)
+		}
+		return b.String()
+	}
+	const head = "src,dst,row,note\n"
+	was, more := text(0, 30000), text(30000, 9000)
+	writeText(t, fs, "e.csv", head+was)
+	writeText(t, fs, "more.csv", head+more)
+	writeText(t, fs, "once.csv", head+was+more)
+	for _, undirected := range []bool{false, true} {
+		opt := ingest.Options{Out: fmt.Sprint("s", undirected), Undirected: undirected}
+		opt.Edges, opt.Memory = "e.csv", 1<<30
+		if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
+			t.Fatal(err)
+		}
+		add := ingest.Options{}
+		add.Edges, add.Memory = "more.csv", 1<<30
+		done, err := Append(t.Context(), fs, opt.Out, add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := layout.OpenLive(t.Context(), fs, opt.Out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := opt.Out
+		opt.Edges, opt.Out, opt.UUID = "once.csv", fmt.Sprint("once", undirected), done.UUID
+		want, err := ingest.Run(t.Context(), fs, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameFiles(t, fs, dir, s.Meta(), opt.Out, want)
 	}
 }
 
