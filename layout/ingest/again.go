@@ -20,9 +20,8 @@ import (
 // Again is a store that is written anew, with its nodes in another order: a source whose ids are
 // the nodes of that store, as row numbers. Its At returns the new node of a node. All else of the
 // new store is as it was: external ids, what edges carry, features, labels and splits. Edges has
-// the lists, whose parallel edges and self loops are to be kept, and SplitEdges the splits of
-// edges. Or Edges has each edge once, as a source has; if Info lists splits of edges, those of all
-// splits.
+// the lists, and SplitEdges the splits of edges. Or Edges has each edge once, as a source has, also
+// the edges of all splits that Info lists; the options say how the store keeps them then.
 type Again interface {
 	source.Source
 	steps.Order

@@ -486,7 +486,7 @@ func (w *work) write(ctx context.Context, add leveled, level *kv.LevelMeta, of *
 	if err := w.goOnWith(&opt); err != nil {
 		return err
 	}
-	opt.Memory, opt.KeepDuplicates, opt.KeepSelfLoops = of.Memory-used, true, true
+	opt.Memory = of.Memory - used
 	opt.AllowNaN = len(add.Info().Features) > 0
 	if len(meta.Features) > 0 && opt.AllowNaN {
 		opt.FeatureDType = meta.Features[0].DType

@@ -41,7 +41,7 @@ func TestNotedShapes(t *testing.T) {
 			opt.Edges, opt.Memory = "e.csv", 1<<30
 			once := notedEdges + "n4,n1,2021-01-01,1\nn1,n4,2021-01-02,2\nn1,n2,2021-01-03,3\n" +
 				"n4,n0,,7\n"
-			if set(&opt); strings.HasPrefix(opt.EdgeSplit, "time") { // edges of val and test have no columns, nor times
+			if set(&opt); strings.HasPrefix(opt.EdgeSplit, "time") { // each edge needs one
 				writeText(t, fs, "e.csv", strings.ReplaceAll(notedEdges, ",,", ",2020-01-03,"))
 				writeText(t, fs, "more.csv", strings.ReplaceAll(more, "n4,\n", "n4,2020-01-03\n"))
 				once = strings.ReplaceAll(strings.ReplaceAll(once, "0,,7", "0,2020-01-03,7"),
@@ -157,5 +157,24 @@ func TestNotedLack(t *testing.T) {
 	done, err := Delete(t.Context(), fs, "s", del)
 	if err != nil || done.Edges != 3 || !strings.Contains(notes.String(), "not looked at") {
 		t.Errorf("%+v, %v, %q", done, err, notes)
+	}
+	// An edge without direction that is not there is one.
+	writeText(t, fs, "e.csv", notedEdges)
+	writeText(t, fs, "gone.csv", "src,dst\nn3,n0\nn3,n2\n")
+	opt.Edges, opt.Out, opt.Undirected = "e.csv", "both", true
+	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
+		t.Fatal(err)
+	}
+	if done, err = Delete(t.Context(), fs, "both", del); err != nil || done.LostEdges != 1 ||
+		done.Edges != 2 {
+		t.Errorf("undirected: %+v, %v", done, err)
+	}
+	opt.Out, opt.EdgeSplit, opt.Seed = "split", "random=50/25/25", 7
+	if _, err := ingest.Run(t.Context(), fs, opt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Append(t.Context(), fs, "split", add); err == nil ||
+		!strings.Contains(err.Error(), "have no direction") {
+		t.Errorf("undirected, in splits and with columns: %v", err)
 	}
 }

@@ -146,7 +146,6 @@ func (w *whole) ingestOptions(opt *OrderOptions, memory int64) ingest.Options {
 	o := ingest.Options{Options: source.Options{Sources: []string{w.files.Store.Dir()},
 		AllowNaN: len(w.was.Features) > 0, Memory: memory, Notes: opt.Notes}, Out: opt.Out,
 		Both: len(w.was.Directions) > 1, SplitColumn: max(0, w.was.SplitColumn),
-		KeepDuplicates: true, KeepSelfLoops: true,
 		Partitioner: string(opt.Method), Partitions: opt.Parts, Restream: opt.Restream,
 		Cluster: opt.Cluster, BlockBytes: w.was.BlockBytes, Threads: opt.Threads,
 		Seed: opt.Seed, Resume: opt.Resume,
