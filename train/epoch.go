@@ -13,6 +13,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/train/exact"
 	"gdb/train/runs"
 	"gdb/train/setting"
 	"gdb/train/task"
@@ -267,13 +268,6 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	if err != nil {
 		return nil, err
 	}
-	if batches.Superbatch == nil { // else it is in memory only while they are sampled
-		release, err := s.in.UseGraph(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, release()) }()
-	}
 	if err := s.replicas.rest(); err != nil {
 		return nil, err
 	}
@@ -281,6 +275,18 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 		if err := s.loader.Rest(); err != nil { // larger blocks need fewer readings of a table
 			return nil, err
 		}
+	}
+	if batches.Superbatch == nil { // else it is in memory only while they are sampled
+		room := int64(0) // between epochs of a superbatch, rows of the next are in memory too
+		if s.cfg.EvalMode != setting.EvalSampled {
+			room = exact.HeapBytes + exact.Bytes +
+				exact.SetsBytes(s.steps.model.Spec(), s.in.Meta.Nodes)
+		}
+		release, err := s.in.UseLists(ctx, room)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, release()) }()
 	}
 	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose, draw: draw,
 		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},

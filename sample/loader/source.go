@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,6 +232,26 @@ func (s *Source) UseGraph(ctx context.Context) (release func() error, err error)
 	}
 	return s.DropGraph, nil
 }
+
+// UseLists does what UseGraph does for passes over lists, which take room bytes besides: where
+// these do not fit beside the lists as planned, lists are read in blocks.
+func (s *Source) UseLists(ctx context.Context, room int64) (release func() error, err error) {
+	was := s.Graph
+	if s.InTurns && s.Topology == nil && was.Resident {
+		for _, f := range s.Forms() {
+			isPlanned := f.Form == cmp.Or(was.Form, topology.Plain)
+			if isPlanned && f.Bytes+room > s.Budget.Limit()-s.Budget.Used() {
+				s.Graph = topology.Options{CacheBytes: passCacheBytes, Budget: was.Budget}
+			}
+		}
+	}
+	release, err = s.UseGraph(ctx)
+	s.Graph = was
+	return release, err
+}
+
+// passCacheBytes is the cache of blocks of UseLists.
+const passCacheBytes = 8 << 20
 
 // Sampler returns a new sampler of the topology with the fanouts, seed and places of c. Fanouts are
 // ignored if there are layer sizes.

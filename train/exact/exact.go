@@ -329,6 +329,9 @@ func (f *Inference) clean() error {
 	if !f.files {
 		return nil
 	}
+	if f.Dir == "" {
+		panic("BUG: exact: hidden states have no directory of their own")
+	}
 	if err := f.Source.Store.FS().RemoveAll(f.Source.Store.Path(f.Dir)); err != nil {
 		return fmt.Errorf("exact: remove hidden states: %w", err)
 	}
