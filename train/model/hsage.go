@@ -46,8 +46,10 @@ func (hsage) Layer(b *program.Builder, s *Spec, l int, x program.Value) program.
 	relations := b.Stack(layerName(l)+"relations", parts, out)
 	x = s.drop(b, l, x)
 	own := b.Own(x)
-	y := b.Add(s.byType(b, l, "self", own, b.Own(b.NodeTypes()), out),
-		s.byRelation(b, x, relations, parts))
+	y := s.byType(b, l, "self", own, b.Own(b.NodeTypes()), out)
+	if slices.Max(parts) > 0 { // else no source of an edge has features
+		y = b.Add(y, s.byRelation(b, x, relations, parts))
+	}
 	if n := len(s.EdgeFeatures); n > 0 {
 		parts := slices.Repeat([]int{n}, s.relations())
 		lists := b.Lists()
