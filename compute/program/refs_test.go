@@ -89,10 +89,11 @@ func TestReferences(t *testing.T) {
 		b.be.Run(Named("widen"), &backend.Operands{Out: b.be.Scratch(1, 8),
 			In: [4]backend.Tensor{half}})
 		// Layers over whole lists alone have this one.
-		x := b.be.Scratch(3, 4)
+		x, a := b.be.Scratch(3, 4), b.be.Scratch(2, 2)
 		b.be.Write(x, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
+		b.be.Write(a, []float32{1, 2, 3, 4})
 		b.be.Run(Named("compose"), &backend.Operands{Out: b.be.Scratch(3, 2),
-			In: [4]backend.Tensor{x.View(0, 2, 2), x}, Parts: []int{1, 2, 2, 0}})
+			In: [4]backend.Tensor{a, x}, Parts: []int{1, 2, 2, 0}})
 	}
 	models := map[string]Model{"wide": wideLayers, "sage": sageLayers}
 	for name, m := range testModels {
