@@ -280,7 +280,7 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 		room := int64(0) // between epochs of a superbatch, rows of the next are in memory too
 		if s.cfg.EvalMode != setting.EvalSampled {
 			room = exact.HeapBytes + exact.Bytes +
-				exact.SetsBytes(s.steps.model.Spec(), s.in.Meta.Nodes)
+				exact.SetsBytes(s.steps.model.Spec(), s.in.Meta.Nodes, s.cfg.Memory)
 		}
 		release, err := s.in.UseLists(ctx, room)
 		if err != nil {

@@ -270,7 +270,7 @@ func (in *inputs) openWhole(ctx context.Context, c *Config, m *model.Model,
 	case c.EvalMode == setting.EvalSampled:
 		eval += mem.HeapCost(evalListBytes(int64(set.GetCardinality())))
 	default:
-		eval += exact.SetsBytes(m.Spec(), in.Meta.Nodes)
+		eval += exact.SetsBytes(m.Spec(), in.Meta.Nodes, c.Memory)
 	}
 	f := &plan.Facts{Memory: c.Memory, Program: in.ProgramBytes(),
 		Settings: plan.SettingsOf(c)}

@@ -176,7 +176,8 @@ func (d *data) facts(s *shape) plan.Facts {
 		f.EvalBatches = (d.nodes.evalMost + int64(c.PartSeeds()) - 1) / int64(c.PartSeeds())
 		f.EvalBeside += mem.HeapCost(evalListBytes(d.nodes.evalMost))
 	} else {
-		f.EvalArenas = exact.Bytes + exact.SetsBytes(model.Of(c).Spec(s.dims), d.in.Meta.Nodes)
+		f.EvalArenas = exact.Bytes +
+			exact.SetsBytes(model.Of(c).Spec(s.dims), d.in.Meta.Nodes, c.Memory)
 		if c.Backend == backend.CUDA {
 			f.EvalArenas += cuda.StepsStaged * mem.ArenaBytes(exact.GivenBytes*9/8)
 		}

@@ -194,7 +194,8 @@ func (t *Together) planFor(ctx context.Context, d *data, some models) (*plan.Pla
 	for _, s := range some {
 		f.Model += s.modelBytes()
 		f.InPlaceResident = f.InPlaceResident && model.Of(s.cfg).InPlaceResident(s.dims)
-		f.EvalArenas = max(f.EvalArenas, exact.Bytes+exact.SetsBytes(s.spec(), d.in.Meta.Nodes))
+		sets := exact.SetsBytes(s.spec(), d.in.Meta.Nodes, f.Memory)
+		f.EvalArenas = max(f.EvalArenas, exact.Bytes+sets)
 		probed.StepName += fmt.Sprint(" beside ", s.dims)
 	}
 	t.lends = f.InPlaceResident

@@ -30,7 +30,8 @@ def append(store: str | os.PathLike[str], edges: Any = None, nodes: Any = None, 
 
     ``edges`` is a DataFrame, or integers (2, E): a tensor or an array. ``nodes`` is a DataFrame.
     Give columns, the arguments that name them, and ``splits`` as to :func:`gdbgraph.ingest`;
-    features need the columns that the store's have. ``options`` are flags of ``gdb append``.
+    features need the columns that the store's have, and other columns of edges are columns of
+    edges of the store. ``options`` are flags of ``gdb append``.
 
     To a store with types give ``nodes={"user": frame}`` and ``edges={("user", "buys", "item"):
     frame}`` or ``{"user:buys:item": frame}``; this needs pyarrow. Ids and ends are found as
@@ -60,7 +61,7 @@ def append(store: str | os.PathLike[str], edges: Any = None, nodes: Any = None, 
                 flags = _write_ends(folder, edges)
             made = Frames(None if arrays else edges, nodes, source=source_column,
                           target=target_column, kind=type_column, weight=weight_column,
-                          time=time_column, node=id_column, label=label_column)
+                          time=time_column, node=id_column, label=label_column, typed=False)
             made.splits.update(splits or {})
         flags += made.write_more(folder) if isinstance(made, Tables) else made.write(folder)
         if made.unused:

@@ -6,6 +6,8 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +28,20 @@ _LABELS = ("label", "labels", "class", "y", "target")
 #: The name that pandas gives an index that it has read from a file.
 _INDEX = re.compile(r"Unnamed: \d+|")
 _ROWS = 1 << 16  # that are written at a time
+#: Types of columns of a store, by the kinds of dtypes, and what objects have them.
+_KINDS = {"b": "bool", "i": "int64", "u": "int64", "f": "float64", "M": "timestamp"}
+_OBJECTS = {"bool": {bool}, "int64": {int}, "float64": {int, float, Decimal}, "date": {date},
+            "string": {str, bool, int, float}}
 _EXACT = 1 << 53  # up to which a float64 holds each integer
 
 
 class Frames:
-    """A graph of two tables. ``unused`` are the names of columns that are not stored."""
+    """A graph of two tables. ``unused`` are the names of columns that are not stored. ``typed`` says
+    whether flags name the types of other columns of edges, which a store that is there knows."""
 
     def __init__(self, edges: Any, nodes: Any, *, source: str | None, target: str | None,
                  kind: str | None, weight: str | None, time: str | None, node: str | None,
-                 label: str | None) -> None:
+                 label: str | None, typed: bool) -> None:
         self.unused: list[str] = []
         self.splits: dict[str, Any] = {}
         #: What each file holds, for messages.
@@ -46,7 +53,7 @@ class Frames:
             raise ValueError("id_column and label_column are columns of nodes, which is not given")
         self._roles = {"source": source, "target": target, "type": kind, "weight": weight,
                        "time": time}
-        self._id, self._label = node, label
+        self._id, self._label, self._typed = node, label, typed
 
     def write(self, folder: Path) -> list[str]:
         """Writes the tables, and returns the arguments of ``gdb ingest``."""
@@ -76,8 +83,18 @@ class Frames:
                 raise ValueError(f"the column {column!r} of edges cannot be the {role} too")
             columns[column] = of(column)
             flags += [flag, column]
-        self.unused += [f"edges.{c}" for c in table.names if c not in columns
-                        and not _INDEX.fullmatch(c)]
+        types = []
+        for column in table.names:
+            if column in columns or _INDEX.fullmatch(column):
+                continue
+            stored = table.stored(column)
+            if stored is None:
+                self.unused.append(f"edges.{column}")
+                continue
+            columns[column] = stored[0]
+            types.append(f"edges.{column}={stored[1]}")
+        if types and self._typed:
+            flags += ["--column-types", _list(types)]
         self.names["edges.csv"] = "edges"
         _write(folder / "edges.csv", columns)
         return ["--edges", str(folder / "edges.csv"), *flags]
@@ -108,9 +125,7 @@ class Frames:
         features = self._features(columns, masks)
         columns.update(features)
         if features:
-            listed = io.StringIO()
-            csv.writer(listed, lineterminator="").writerow(features)
-            flags += ["--feature-cols", listed.getvalue()]
+            flags += ["--feature-cols", _list(features)]
         self.names["nodes.csv"] = "nodes"
         _write(folder / "nodes.csv", columns)
         return ["--nodes", str(folder / "nodes.csv"), *flags]
@@ -258,6 +273,25 @@ class _Table:
             return values.astype("Int64")
         return values
 
+    def stored(self, name: str) -> tuple[Any, str] | None:
+        """A column that is stored as it is, with gaps, and its type; None if it has no type that a
+        store has."""
+        values = self.frame[name]
+        if values.dtype.name == "category":
+            values = values.astype(values.cat.categories.dtype)
+        values = values.infer_objects()
+        kind = _KINDS.get(values.dtype.kind)
+        if values.dtype.kind == "O":
+            known = set(values.dropna().map(type))
+            kind = next((k for k, of in _OBJECTS.items() if known <= of), None)
+        if kind == "timestamp":
+            if getattr(values.dt, "tz", None) is not None:
+                values = values.dt.tz_convert("UTC").dt.tz_localize(None)
+            values = values.dt.strftime("%Y-%m-%dT%H:%M:%S.%f")
+        elif kind in ("date", "string"):
+            values = values.map(_word)
+        return None if kind is None else (values, kind)
+
     def times(self, name: str) -> Any:
         """A column of seconds, or of dates, which are seconds of UTC."""
         values = self.column(name)
@@ -273,6 +307,13 @@ class _Table:
         if not values.isin((0, 1)).all():
             raise ValueError(f"the column {name!r} of {self.name} has more than True and False")
         return values.to_numpy().astype(np.bool_)
+
+
+def _list(words: Sequence[str] | dict[str, Any]) -> str:
+    """A list as a value of a flag."""
+    listed = io.StringIO()
+    csv.writer(listed, lineterminator="").writerow(words)
+    return listed.getvalue()
 
 
 def _word(value: Any) -> Any:

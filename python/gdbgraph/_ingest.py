@@ -46,7 +46,8 @@ def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = N
     - ``edges`` and ``nodes``, DataFrames, with ids of any kind. The ends of edges are columns with a
       usual name (source and target, src and dst, …), else the first two; a type, a weight and a
       time are taken by their name too (type, weight, time, …), and all by ``source_column``,
-      ``target_column``, ``type_column``, ``weight_column`` and ``time_column``. Of nodes
+      ``target_column``, ``type_column``, ``weight_column`` and ``time_column``; other columns of
+      edges are stored, with gaps, as bool, int64, float64, date, timestamp or text. Of nodes
       ``id_column`` (default: id) and ``label_column`` (default: label, class or y) are what they
       say, a column ``split`` has train, val or test, train_mask and the like are masks, and
       other columns of numbers are features. A warning names columns that are not stored. ``splits``
@@ -81,7 +82,8 @@ def ingest(out: str | os.PathLike[str], data: Any = None, *, edge_index: Any = N
         elif kind == "edges":
             graph = Frames(
                 edges, nodes, source=source_column, target=target_column, kind=type_column,
-                weight=weight_column, time=time_column, node=id_column, label=label_column)
+                weight=weight_column, time=time_column, node=id_column, label=label_column,
+                typed=True)
         else:
             graph = of_data(data) if kind == "data" else Arrays(
                 edge_index=edge_index, edge_type=edge_type, edge_weight=edge_weight,

@@ -70,7 +70,7 @@ func TestInferenceBefore(t *testing.T) {
 					f.Backend, f.Model, f.partEdges = be, m, part
 					if streamed {
 						f.RowsMax = 100
-						f.wrap = func(t table) table { return streamedTable{t} }
+						f.wrap = func(t table) table { return inWindows{t} }
 					}
 					err := f.Run(context.Background(), nil,
 						func(_ []sample.NodeID, y []float32) error {

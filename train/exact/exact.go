@@ -171,8 +171,9 @@ func leastSet(first *program.ExactLayer) int {
 }
 
 // SetsBytes returns the memory of Inference.sets for a graph of that many nodes, plus what is
-// computed for each node of a table in memory.
-func SetsBytes(s *model.Spec, nodes uint64) int64 {
+// computed for each node of a table in memory, unless that is over an eighth of all memory: then
+// the table is read in windows if there is no room.
+func SetsBytes(s *model.Spec, nodes uint64, memory int64) int64 {
 	columns := int64(0)
 	whole := s.ExactLayers()
 	if len(whole) == 0 { // Run refuses it
@@ -180,6 +181,9 @@ func SetsBytes(s *model.Spec, nodes uint64) int64 {
 	}
 	for _, w := range whole {
 		columns = max(columns, 4*int64(w.ColumnFloats())*int64(nodes))
+	}
+	if columns > memory/8 {
+		columns = 0
 	}
 	return int64(s.Layers()-leastSet(whole[0]))*mem.ArenaBytes(sample.NodeSetBytes(nodes)) + columns
 }
@@ -286,6 +290,7 @@ func (f *Inference) layer(ctx context.Context, i int, src table, emit Emit) (err
 		}
 		defer func() { err = errors.Join(err, l.from.Close()) }()
 	}
+	l.useWindows()
 	if err := l.allocate(); err != nil {
 		return err
 	}

@@ -25,11 +25,6 @@ import (
 // testTypes is the number of types of edges of the inputs.
 const testTypes = 5
 
-// streamedTable hides that a table is in memory.
-type streamedTable struct{ table }
-
-func (t streamedTable) whole() []float32 { return nil }
-
 // fakeInputs are inputs without a store: an R-MAT graph with a hub that is longer than a part.
 func fakeInputs(t testing.TB, scale int, edges uint64, dim int) *loader.Source {
 	t.Helper()
@@ -187,7 +182,7 @@ func checkInference(t *testing.T, in *loader.Source, be backend.Backend, m *mode
 	f := &Inference{Source: in, Backend: be, Model: m, partEdges: limit}
 	if streamed {
 		f.RowsMax = 100
-		f.wrap = func(t table) table { return streamedTable{t} }
+		f.wrap = func(t table) table { return inWindows{t} }
 	}
 	n := m.Dims()[len(m.Dims())-1]
 	all := make([]float32, 0, int(in.Meta.Nodes)*n)

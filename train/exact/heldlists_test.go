@@ -40,7 +40,7 @@ func TestHeldLists(t *testing.T) {
 		for _, most := range []int{1, 150, 0} {
 			var logits []float32
 			f := &Inference{Source: in, Backend: be, Model: m, RowsMax: 100, entriesMost: most,
-				wrap: func(t table) table { return streamedTable{t} }}
+				wrap: func(t table) table { return inWindows{t} }}
 			err := f.Run(context.Background(), nil,
 				func(_ []sample.NodeID, y []float32) error {
 					logits = append(logits, y...)

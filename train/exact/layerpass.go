@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"gdb/compute/backend"
 	"gdb/compute/program"
@@ -89,6 +90,15 @@ func (l *layerPass) size() sizes {
 	return s
 }
 
+// useWindows has a table in memory read in windows, if what weights need of all its rows has no
+// room.
+func (l *layerPass) useWindows() {
+	columns := 4 * int64(l.layer.ColumnFloats()) * int64(l.tableRows())
+	if columns > 0 && columns > l.room()-Bytes && l.from.whole() != nil {
+		l.from = inWindows{l.from}
+	}
+}
+
 // allocate takes the buffers. They are small if the table is in memory.
 func (l *layerPass) allocate() error {
 	width, dout := l.from.dim(), l.layer.OutCols()
@@ -165,6 +175,10 @@ func (l *layerPass) transformAll(ctx context.Context) (table, error) {
 		l.related = l.newRelationRows(l.fromSet)
 	}
 	rows := l.tableRows()
+	if rows > math.MaxUint32 {
+		return nil, fmt.Errorf("exact: layer %d needs %d rows, one for each node and relation: "+
+			"there can be %d; evaluate on sampled neighbors", l.index+1, rows, uint32(math.MaxUint32))
+	}
 	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.layer.TableCols())
 	if err != nil {
 		return nil, err

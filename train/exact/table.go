@@ -25,6 +25,11 @@ type table interface {
 	Close() error
 }
 
+// inWindows is a table in memory that is read as one in a file is.
+type inWindows struct{ table }
+
+func (t inWindows) whole() []float32 { return nil }
+
 // memoryTable holds all rows in memory, of its own or of another owner.
 type memoryTable struct {
 	width int
