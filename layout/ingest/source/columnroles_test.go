@@ -232,7 +232,12 @@ func TestNotTaken(t *testing.T) {
 		{"id;price\na;2,5\nb;3,5\n", func(o *source.Options) { o.FeatureCols = "price" },
 			`!n.csv: column "price" has "3,5", which is not a number; a number has a point: 3.5`},
 		{"id;city\na;Bonn\nb;Rome\n", func(o *source.Options) { o.FeatureCols = "" },
-			"n.csv: nothing but its ids is stored; --label-col names a column of labels"},
+			"n.csv: not stored: city; --feature-cols names columns of features ('*': all " +
+				"numbers), --label-col a column of labels, and"},
+		{"id;y;a;b;c;d;e\na;0;1;1;1;1;x\nb;1;1;1;1;1;y\n",
+			func(o *source.Options) { o.FeatureCols = "b" },
+			"n.csv: not stored: a, c, d, 1 more; --feature-cols names columns of features ('*': " +
+				"all numbers), and"},
 		{"id;y\na;0\nb;1\n", func(o *source.Options) { o.FeatureCols = "" }, ""},
 		{"id\na\nb\n", func(o *source.Options) { o.FeatureCols = "" }, ""},
 	} {

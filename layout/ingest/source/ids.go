@@ -149,6 +149,9 @@ func (s *textGraph) typeOfNodes() error {
 	o := s.opt
 	tables := o.Nodes != "" || o.Labels != "" || o.Features != "" || len(o.Splits) > 0
 	switch known := s.info.NodeTypes; {
+	case o.NodesType != "" && len(known) == 0:
+		return input.Usage("--nodes %s=…: the edges have no types of nodes; write --edges "+
+			"%[1]s:edge:%[1]s=FILE, or leave %[1]s= out", o.NodesType)
 	case o.NodesType != "" && !slices.Contains(known, o.NodesType):
 		return input.Usage("--nodes %s=…: there are no nodes of that type; there are %s",
 			o.NodesType, strings.Join(known, ", "))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
@@ -71,12 +72,32 @@ func (s *textGraph) openNodes(ctx context.Context, file string) error {
 	if features != nil && len(features.features) > 0 {
 		return features.useFeatures(ctx)
 	}
-	if !s.keeps && nodes != nil && nodes == labels && nodes == features && nodes.label < 0 &&
-		nodes.split < 0 && nodes.Width > 1 && s.opt.LabelCol == "" {
-		s.note("%s: nothing but its ids is stored; --label-col names a column of labels, and "+
-			"--feature-cols those of features ('*': all numbers)", nodes.Path)
-	}
 	return nil
+}
+
+// sayUnstored notes which columns of a table of nodes are left out, and what takes them.
+func (s *textGraph) sayUnstored(n *nodeTable) {
+	roles := n.roles()
+	var names []string
+	for c := range n.Width {
+		if roles[c] == "" && !n.Unnamed(c) && !slices.Contains(n.Index, c) {
+			names = append(names, n.Name(c))
+		}
+	}
+	if s.keeps || len(names) == 0 || s.opt.FeatureCols == "*" { // which says what it leaves out
+		return
+	}
+	first := names[:min(3, len(names))]
+	if more := len(names) - len(first); more > 0 {
+		first = append(slices.Clone(first), fmt.Sprint(more, " more"))
+	}
+	label := ""
+	if n.label < 0 {
+		label = "--label-col a column of labels, "
+	}
+	s.note("%s: not stored: %s; --feature-cols names columns of features ('*': all numbers), %s"+
+		"and --nodes node=FILE --edges node:edge:node=FILE keeps all", n.Path,
+		strings.Join(first, ", "), label)
 }
 
 // openNodeTable opens a file of nodes and finds the id column.
@@ -196,6 +217,7 @@ func (s *textGraph) nodeColumns(n *nodeTable) (err error) {
 		}
 	}
 	s.listColumns(n.Table, n.roles())
+	s.sayUnstored(n)
 	return nil
 }
 
