@@ -176,8 +176,8 @@ func (l *layerPass) transformAll(ctx context.Context) (table, error) {
 	}
 	rows := l.tableRows()
 	if rows > math.MaxUint32 {
-		return nil, fmt.Errorf("exact: layer %d needs %d rows, one for each node and relation, and "+
-			"there can be 2^32: evaluate on sampled neighbors", l.index+1, rows)
+		return nil, fmt.Errorf("exact: layer %d needs %d rows, one for each node and relation, "+
+			"and there can be 2^32: evaluate on sampled neighbors", l.index+1, rows)
 	}
 	w, err := l.newTable(fmt.Sprintf("transformed%d", l.index+1), rows, l.layer.TableCols())
 	if err != nil {
