@@ -295,7 +295,7 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	if err != nil && again != nil { // what stopped in the middle does not go on
 		err = errors.Join(err, s.val.Close())
 	}
-	return c, err
+	return c, errors.Join(err, s.restSteps()) // or a larger step of training takes memory besides
 }
 
 // validate writes the metric and the loss of the validation nodes to rec. Where nodes can have
