@@ -141,7 +141,12 @@ func TestEdgeRoles(t *testing.T) {
 		{"three columns", "who,amount,whom\n1,5,2\n", source.Options{Header: "yes"},
 			"!e.csv: which columns are source and destination? No usual name says it"},
 		{"one end by name", "shop,amount,target\n1,5,2\n", source.Options{},
-			"!e.csv: which columns are source and destination?"},
+			"!e.csv: which column is the source? No usual name says it; the destination is " +
+				"target, and the columns are shop, amount, target; name it with --src-col"},
+		{"one end by flag", "who,amount,whom\n1,5,2\n",
+			source.Options{Header: "yes", SrcCol: "who"},
+			"!e.csv: which column is the destination? No usual name says it; the source is who, " +
+				"and the columns are who, amount, whom; name it with --dst-col"},
 		{"one column, two flags", "src,dst,k\n1,2,3\n",
 			source.Options{WeightCol: "k", TimeCol: "k"},
 			"!--weight-col and --time-col both name the column k"},

@@ -115,6 +115,9 @@ func (s *textGraph) chooseEnds(t *edgeTable) error {
 		which.Flag = true
 		which.What = fmt.Sprintf("which columns are source and destination? No usual name says "+
 			"it; the columns are %s", table.Few(t.Names))
+		if need == 1 {
+			s.askOneEnd(t, which)
+		}
 		return which
 	}
 	if t.Names == nil && len(free) > 0 && (t.dst < 0 && t.src > free[0] ||
@@ -135,6 +138,20 @@ func (s *textGraph) chooseEnds(t *edgeTable) error {
 		}
 	}
 	return nil
+}
+
+// askOneEnd asks for the end that is not known.
+func (s *textGraph) askOneEnd(t *edgeTable, which *input.Error) {
+	end, flag, known, other := "source", "--src-col", t.dst, "destination"
+	if t.src >= 0 {
+		end, flag, known, other = "destination", "--dst-col", t.src, "source"
+	}
+	which.What = fmt.Sprintf("which column is the %s? No usual name says it; the %s is %s, and "+
+		"the columns are %s", end, other, t.Name(known), table.Few(t.Names))
+	which.Do = "name it with " + flag
+	if s.keeps {
+		which.Do += fmt.Sprintf(" %s.COLUMN", t.relation)
+	}
 }
 
 // endsByType takes columns for the ends that nothing else names: those called as the ids in the
