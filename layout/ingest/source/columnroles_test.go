@@ -241,7 +241,7 @@ func TestNotTaken(t *testing.T) {
 				"numbers), --label-col a column of labels, and"},
 		{"id;y;a;b;c;d;e\na;0;1;1;1;1;x\nb;1;1;1;1;1;y\n",
 			func(o *source.Options) { o.FeatureCols = "b" },
-			"n.csv: not stored: a, c, d, 1 more; --feature-cols names columns of features ('*': " +
+			"n.csv: not stored: a, c, d, e; --feature-cols names columns of features ('*': " +
 				"all numbers), and"},
 		{"id;y\na;0\nb;1\n", func(o *source.Options) { o.FeatureCols = "" }, ""},
 		{"id\na\nb\n", func(o *source.Options) { o.FeatureCols = "" }, ""},

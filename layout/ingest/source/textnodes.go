@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"gdb/layout/ingest/input"
 	"gdb/layout/ingest/table"
@@ -87,17 +86,13 @@ func (s *textGraph) sayUnstored(n *nodeTable) {
 	if s.keeps || len(names) == 0 || s.opt.FeatureCols == "*" { // which says what it leaves out
 		return
 	}
-	first := names[:min(3, len(names))]
-	if more := len(names) - len(first); more > 0 {
-		first = append(slices.Clone(first), fmt.Sprint(more, " more"))
-	}
 	label := ""
 	if n.label < 0 {
 		label = "--label-col a column of labels, "
 	}
 	s.note("%s: not stored: %s; --feature-cols names columns of features ('*': all numbers), %s"+
 		"and --nodes node=FILE --edges node:edge:node=FILE keeps all", n.Path,
-		strings.Join(first, ", "), label)
+		table.Few(names), label)
 }
 
 // openNodeTable opens a file of nodes and finds the id column.
