@@ -29,8 +29,9 @@ type PassesConfig struct {
 	First, End uint64
 	// Workers is the number of goroutines that sample.
 	Workers int
-	// Room is the memory for drawing batches and for batches that are not taken yet, in bytes: as
-	// many batches are drawn together as fit. WindowBytes is the memory of windows, besides Room.
+	// Room is the memory for drawing batches and for batches that are not taken yet, in bytes of
+	// the heap: as many batches are drawn together as fit. WindowBytes is the memory of windows,
+	// besides Room. See PassRoom.
 	Room, WindowBytes int64
 	// Stage reads rows of features ahead, in what is free of Room and WindowBytes while no batches
 	// are drawn. Nil reads none.
@@ -45,6 +46,10 @@ func PassWindowsBytes(memory int64) int64 {
 	const share, most = 3, 128 << 20
 	return min(memory/share, most)
 }
+
+// PassRoom returns how much of the memory for passes is Room where windows have some bytes: all of
+// it is on the heap, whose garbage counts too.
+func PassRoom(memory, windows int64) int64 { return memory - mem.HeapGarbage(memory) - windows }
 
 // PassBatchBytes bounds the bytes of the remaining memory that a batch takes while it is drawn. The
 // batch has nodes, of which inner have neighbors, and edges; ofNode and ofEdge are the bytes of
@@ -150,7 +155,7 @@ func (g *Passes) find(ctx context.Context, step uint64) (*sample.Partial, error)
 
 // draw draws the next batches. As long as they do not fit in memory, it tries with half as many.
 func (g *Passes) draw(ctx context.Context) (err error) {
-	if g.cfg.Stage != nil { // it uses the memory that windows need
+	if g.cfg.Stage != nil { // it uses the memory that drawing needs
 		if err := g.cfg.Stage.Drop(); err != nil {
 			return err
 		}

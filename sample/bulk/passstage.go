@@ -51,7 +51,8 @@ func (d *drawing) listAbsent(ctx context.Context) error {
 // stageTo stages rows until those of the batch at step are staged.
 func (g *Passes) stageTo(ctx context.Context, step uint64) error {
 	for g.cfg.Stage != nil && step >= g.staged && g.staged < g.next {
-		lists := g.part() // none if the batch is too large: it reads its rows by itself
+		g.cfg.Budget.CollectHeap() // rows take the place of what was drawn and is gone
+		lists := g.part()          // none if the batch is too large: it reads its rows by itself
 		err := g.cfg.Stage.Stage(ctx, lists)
 		var full *mem.LimitError
 		if err != nil && !errors.As(err, &full) {
@@ -78,7 +79,8 @@ func (g *Passes) part() [][]sample.NodeID {
 	for _, l := range g.absent {
 		all += len(l)
 	}
-	most := max(1, g.cfg.Stage.Fit(g.cfg.Room+g.cfg.WindowBytes-g.room.Bytes()))
+	free := mem.HeapCost(g.cfg.Room + g.cfg.WindowBytes - g.room.Bytes())
+	most := max(1, g.cfg.Stage.Fit(free))
 	share := all / max(1, (all+most-1)/most)
 	n, rows := 0, 0
 	for ; n < len(g.absent) && rows+len(g.absent[n]) <= most && (n == 0 || rows < share); n++ {

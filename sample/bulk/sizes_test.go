@@ -339,7 +339,8 @@ func TestStagedRoom(t *testing.T) {
 				lists += 4 * int64(len(l))
 			}
 			// What the batches take that wait, and the one that was just taken.
-			if held := g.cfg.Room + g.cfg.WindowBytes - s.free - lists; held < g.room.Bytes() ||
+			heap := s.free - mem.HeapGarbage(s.free)
+			if held := g.cfg.Room + g.cfg.WindowBytes - heap - lists; held < g.room.Bytes() ||
 				held > g.room.Bytes()+100<<10 {
 				t.Errorf("rows may take %d bytes, lists %d, and batches have %d of %d", s.free,
 					lists, g.room.Bytes(), g.cfg.Room+g.cfg.WindowBytes)
@@ -352,6 +353,42 @@ func TestStagedRoom(t *testing.T) {
 }
 
 // fitLog keeps how many bytes rows may take, and the lists that were staged first.
+// heapLog notes the memory that a budget has left when rows are staged: as it is counted, and if
+// the heap counted for no more than what is in use.
+type heapLog struct {
+	stageLog
+	budget     *mem.Budget
+	left, most int64
+}
+
+func (s *heapLog) Fit(bytes int64) int {
+	s.left = s.budget.Limit() - s.budget.Used()
+	s.most = mem.HeapCost(s.budget.Free())
+	return s.stageLog.Fit(bytes)
+}
+
+// TestHeapOfDrawing: what drawing took of the heap no longer counts when rows are staged in its
+// memory, at the first batches and at the last.
+func TestHeapOfDrawing(t *testing.T) {
+	f, budget := newFixture(t), mem.NewProcessBudget(256<<20)
+	s := &heapLog{stageLog: stageLog{rows: 1 << 30}, budget: budget}
+	g, _ := f.group(t, sample.Config{Fanout: []int{5, 5}, Seed: 2}, 5<<20, 64<<20, 0, budget, s)
+	s.rows = 2000 // a few batches at a time
+	for batch := range g.cfg.PerEpoch {
+		s.most = 0
+		if ok, err := g.take(t.Context(), 0, batch, &sample.Dense{}); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if batch == 0 && s.most == 0 || s.most > 0 && s.left < s.most-16 {
+			t.Errorf("batch %d: %d bytes are left to stage rows in, %d without what drawing took",
+				batch, s.left, s.most)
+		}
+	}
+	if got := PassRoom(100<<20, 20<<20); got != 60<<20 {
+		t.Errorf("of 100 MiB with 20 of windows %d bytes are for batches", got)
+	}
+}
+
 type fitLog struct {
 	stageLog
 	free  int64

@@ -50,7 +50,7 @@ func (s *Source) drawer(c *Config, workers int, per, first, end uint64) (sample.
 		},
 		Order: c.order, PerEpoch: per, First: first, End: end, Workers: c.PassWorkers,
 		FirstEpoch: c.firstEpoch(),
-		Room:       s.Graph.PassBytes - held, WindowBytes: held, Budget: s.Budget}
+		Room:       bulk.PassRoom(s.Graph.PassBytes, held), WindowBytes: held, Budget: s.Budget}
 	if s.staged != nil && c.Superbatch == nil && !c.Later {
 		cfg.Stage = s.staged
 	}

@@ -179,7 +179,7 @@ func (f *Facts) featuresOf() mem.Component {
 
 // together returns how many batches can be drawn together in the plan's memory.
 func (p *Plan) together() float64 {
-	f, room := p.facts, p.PassBytes()-bulk.PassWindowsBytes(p.PassBytes())
+	f, room := p.facts, bulk.PassRoom(p.PassBytes(), bulk.PassWindowsBytes(p.PassBytes()))
 	batch := bulk.PassBatchBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, f.NodeBytes,
 		f.EntryBytes)
 	return float64(room) / float64(max(1, batch))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gdb/internal/mem"
 	"gdb/sample/bulk"
 	"gdb/sample/rowcache"
 	"gdb/sample/superbatch"
@@ -189,7 +190,8 @@ func (s *Costs) readAhead(p *Plan, rows RowsCost) (c Price) {
 	drawn := p.drawn()
 	held := bulk.PassHeldBytes(p.BatchNodes, p.BatchInner, p.BatchEdges, p.facts.NodeBytes,
 		p.facts.EntryBytes)
-	fit := rowcache.StagedFit(p.PassBytes()-int64(drawn*float64(held)), p.facts.RowDim())
+	free := p.PassBytes() - mem.HeapCost(int64(drawn*float64(held)))
+	fit := rowcache.StagedFit(free, p.facts.RowDim())
 	missed := drawn * s.Rows * (1 - rows.Hit)
 	parts := math.Ceil(missed / float64(max(1, fit)))
 	once := s.Once.Of(missed / max(1, parts))
