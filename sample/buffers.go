@@ -11,7 +11,15 @@ import (
 // Buffer is memory for rows, used by one batch after another.
 type Buffer struct {
 	arena *mem.Arena
-	lent  bool // whether the consumer has it
+	pages Pages // that the arena is locked for; nil for none
+	lent  bool  // whether the consumer has it
+}
+
+// Pages locks and unlocks pages of memory, so that a device copies from there beside what the host
+// does. Any goroutine may call it.
+type Pages interface {
+	Lock(x []byte) error
+	Unlock(x []byte) error
 }
 
 // Arena returns the memory, or nil.
@@ -21,13 +29,16 @@ func (b *Buffer) Arena() *mem.Arena { return b.arena }
 func (b *Buffer) Floats() []float32 { return mem.View[float32](b.arena.Bytes()) }
 
 // Free frees the memory. The buffer may be fitted again.
-func (b *Buffer) Free() error {
-	a := b.arena
-	b.arena = nil
+func (b *Buffer) Free() (err error) {
+	a, pages := b.arena, b.pages
+	b.arena, b.pages = nil, nil
 	if a == nil {
 		return nil
 	}
-	return a.Free()
+	if pages != nil {
+		err = pages.Unlock(a.Bytes())
+	}
+	return errors.Join(err, a.Free())
 }
 
 // Buffers are the buffers of a pipeline, or of pipelines that follow each other. Each gets memory
@@ -38,6 +49,7 @@ func (b *Buffer) Free() error {
 type Buffers struct {
 	what   string
 	budget *mem.Budget
+	pages  Pages  // nil leaves memory as it is
 	wake   func() // ends the rest between pipelines; nil while one uses the buffers
 	free   chan *Buffer
 	owned  []*Buffer
@@ -57,6 +69,25 @@ func NewBuffers(n int, what string, budget *mem.Budget) *Buffers {
 		p.free <- b
 	}
 	return p
+}
+
+// LockIn has the memory of buffers be locked from now on; nil leaves it as it is. It is called
+// before any has memory.
+func (p *Buffers) LockIn(pages Pages) { p.pages = pages }
+
+// give gives a buffer without memory size bytes.
+func (p *Buffers) give(b *Buffer, size int64) error {
+	a, err := mem.NewArena(p.budget, p.what, size)
+	if err != nil {
+		return err
+	}
+	if p.pages != nil {
+		if err := p.pages.Lock(a.Bytes()); err != nil {
+			return errors.Join(err, a.Free())
+		}
+	}
+	b.arena, b.pages = a, p.pages
+	return nil
 }
 
 // Use makes the buffers ready for a pipeline.
@@ -108,11 +139,10 @@ func (p *Buffers) Fit(b *Buffer, n, begin int64) error {
 	if begin < n {
 		begin = n + n/16 + 4
 	}
-	var err error
-	if b.arena, err = mem.NewArena(p.budget, p.what, begin); err != nil {
-		b.arena, err = mem.NewArena(p.budget, p.what, n)
+	if p.give(b, begin) == nil {
+		return nil
 	}
-	return err
+	return p.give(b, n)
 }
 
 // TakeMade waits for a buffer of size bytes, which must be the same in each call. If there is no
@@ -124,8 +154,7 @@ func (p *Buffers) TakeMade(g *StageGroup, size int64, wait *atomic.Int64) (*Buff
 		if !ok || b.arena != nil {
 			return b, nil
 		}
-		var err error
-		b.arena, err = mem.NewArena(p.budget, p.what, size)
+		err := p.give(b, size)
 		var full *mem.LimitError
 		switch {
 		case err == nil:
@@ -152,7 +181,7 @@ func (p *Buffers) Return(b *Buffer) bool {
 	defer p.mu.Unlock()
 	b.lent = false
 	if p.closed {
-		_ = b.Free() // unmapping what was mapped cannot fail
+		_ = b.Free() // that fails only with a device that is lost, which its user is told
 		return false
 	}
 	p.Put(b)

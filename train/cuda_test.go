@@ -136,7 +136,7 @@ func TestTrainingOnDevice(t *testing.T) {
 		}
 		sent[i] = l.s.steps.be.Device().Sent() - before
 	}
-	if !l.s.replicas.all[0].rows.cache.Filled() || sent[2] > sent[0]*9/10 {
+	if !l.s.replicas.all[0].rows.Cache.Filled() || sent[2] > sent[0]*9/10 {
 		t.Errorf("epochs sent %v bytes", sent)
 	}
 }

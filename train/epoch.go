@@ -39,6 +39,7 @@ func (s *session) Steps(ctx context.Context) error {
 		return err
 	}
 	before := s.replicas.launches()
+	s.replicas.addTo(nil) // what an evaluation was given
 	err = s.consume(ctx, e, int(batches))
 	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = errors.Join(err, s.readLosses())
@@ -264,7 +265,7 @@ func (s *session) testBest(ctx context.Context) error {
 // curves of classes.
 func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	draw bool) (c task.Tally, err error) {
-	batches, again, err := s.evaluationBatches(set)
+	batches, again, rows, err := s.evaluationBatches(set)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +291,7 @@ func (s *session) evaluate(ctx context.Context, set *roaring.Bitmap, choose,
 	}
 	e := &evaluator{network: &s.steps.network, in: s.in, cfg: &s.cfg, choose: choose, draw: draw,
 		scratch: &scratch{in: s.in, dir: "runs/" + s.Dir.Name() + "/" + hiddenDir},
-		batches: batches, again: again}
+		batches: batches, again: again, rows: rows}
 	c, err = e.counts(ctx, set)
 	if err != nil && again != nil { // what stopped in the middle does not go on
 		err = errors.Join(err, s.val.Close())

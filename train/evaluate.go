@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/sample"
 	"gdb/sample/loader"
+	"gdb/train/devicecache"
 	"gdb/train/exact"
 	"gdb/train/model"
 	"gdb/train/plan"
@@ -42,9 +43,11 @@ type evaluator struct {
 	choose  bool // count for choosing thresholds of labels
 	draw    bool // count for curves of classes
 	// batches configures the batches of sampled evaluation. again, if it is not nil, has them from
-	// one evaluation of the same nodes to the next.
+	// one evaluation of the same nodes to the next. rows says where a device has their rows, nil
+	// for nowhere.
 	batches loader.Config
 	again   *loader.Loader
+	rows    devicecache.Input
 }
 
 // counts predicts the nodes of a set and returns the finished tally.
@@ -143,7 +146,7 @@ func (e *evaluator) eachSampled(ctx context.Context, set *roaring.Bitmap,
 		if err != nil {
 			return err
 		}
-		logits, err = e.logits(b, logits)
+		logits, err = e.logits(b, logits, e.rows)
 		if err == nil {
 			err = emit(b.Seeds, logits)
 		}

@@ -79,6 +79,7 @@ func (s *stepper) timeRounds(d *sample.Dense) (seconds float64, err error) {
 			if err := s.prepare(&all[i]); err != nil {
 				return 0, err
 			}
+			s.finish(&all[i])
 		}
 		w, err := probe.Clocked(1, func() (err error) {
 			for i := range all {

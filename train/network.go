@@ -9,6 +9,7 @@ import (
 	"gdb/internal/mem"
 	"gdb/kv"
 	"gdb/sample"
+	"gdb/train/devicecache"
 	"gdb/train/embedding"
 	"gdb/train/model"
 	"gdb/train/optimize"
@@ -26,8 +27,8 @@ type network struct {
 
 // forward computes the outputs of the seeds of a batch. step says what for; forward adds to it
 // where the rows of the batch are, with rows, nil where a device has none.
-func (n *network) forward(b *sample.Batch, step model.Step, rows rowsOf) (y backend.Tensor,
-	err error) {
+func (n *network) forward(b *sample.Batch, step model.Step,
+	rows devicecache.Input) (y backend.Tensor, err error) {
 	x := b.X
 	step.Nodes = b.Dense.NodeIDs
 	step.Prepared, _ = b.Prepared.(*program.Prepared)
@@ -45,12 +46,14 @@ func (n *network) forward(b *sample.Batch, step model.Step, rows rowsOf) (y back
 	return n.model.Forward(&b.Dense.Lists, x, step)
 }
 
-// logits predicts the seeds of a batch, in the memory of out if that is large enough.
-func (n *network) logits(b *sample.Batch, out []float32) ([]float32, error) {
+// logits predicts the seeds of a batch, in the memory of out if that is large enough. rows is as in
+// forward.
+func (n *network) logits(b *sample.Batch, out []float32,
+	rows devicecache.Input) ([]float32, error) {
 	if err := n.be.Begin(); err != nil {
 		return nil, err
 	}
-	y, err := n.forward(b, model.Step{}, nil)
+	y, err := n.forward(b, model.Step{}, rows)
 	if err != nil {
 		return nil, err
 	}

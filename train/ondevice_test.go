@@ -16,6 +16,7 @@ import (
 	"gdb/compute/backend"
 	"gdb/internal/cuda/cudatest"
 	"gdb/layout"
+	"gdb/train/devicecache"
 	"gdb/train/plan"
 	"gdb/train/run"
 	"gdb/train/runs"
@@ -205,7 +206,7 @@ func TestStepsWaitForNothing(t *testing.T) {
 		now, ends := emulator.Count("waits"), emulator.Count("event_waits")
 		// Steps that read losses, that which fills the cache, and those that are larger than any
 		// before and take more memory wait.
-		reads := e.Progress.Batch%16 == 0 || e.Progress.Batch == rowsAfter ||
+		reads := e.Progress.Batch%16 == 0 || e.Progress.Batch == devicecache.StepsBefore ||
 			emulator.Count("allocations") != allocated
 		if !reads && e.Progress.Batch > 4 {
 			if quiet++; now != before || ends-events > 1 {
@@ -219,6 +220,55 @@ func TestStepsWaitForNothing(t *testing.T) {
 	}
 	if quiet < 20 {
 		t.Errorf("only %d steps were looked at", quiet)
+	}
+}
+
+// TestStepsAreGivenOneBlock: where the device keeps all rows, one copy gives a step all that it
+// needs, labels too, beside the few numbers that launches of steps differ by.
+func TestStepsAreGivenOneBlock(t *testing.T) {
+	emulator := mustEmulate(t)
+	for name, s := range map[string]*layout.Store{"classes": mustBuild(t, planted(false)),
+		"several": mustBuild(t, planted(true)), "numbers": mustBuild(t, plantedNumbers())} {
+		noteProfiles(t, s)
+		c := cachedConfig(setting.DeviceCacheAuto)
+		c.Batch, c.Epochs, c.Dropout, c.PlainLaunches = 5, 1, 0, true
+		before, allocated, looked := int64(0), int64(0), 0
+		if _, err := Run(t.Context(), s, mustDevice(t), c, func(e run.Event) {
+			if e.Progress == nil {
+				return
+			}
+			now, batch := emulator.Count("copies"), e.Progress.Batch
+			quiet := batch%16 != 0 && emulator.Count("allocations") == allocated
+			if batch > devicecache.StepsBefore+6 && quiet {
+				looked++
+				if now != before+2 {
+					t.Errorf("%s: step %d was given %d copies", name, batch, now-before)
+				}
+			}
+			before, allocated = now, emulator.Count("allocations")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if looked < 10 {
+			t.Errorf("%s: only %d steps were looked at", name, looked)
+		}
+	}
+}
+
+// TestSentIsOfTraining: what an evaluation is given does not count as sent in the next epoch.
+func TestSentIsOfTraining(t *testing.T) {
+	mustEmulate(t)
+	c := cachedConfig(100 * 4 * plantedDim)
+	c.EvalMode, c.EvalEvery = setting.EvalSampled, 1
+	_, often, _ := trainedOn(t, c)
+	c.EvalEvery = 4
+	_, once, _ := trainedOn(t, c)
+	for i := range often {
+		a, b := often[i], once[i]
+		if a.Sent != b.Sent || a.DeviceHit != b.DeviceHit {
+			t.Errorf("epoch %d: %d bytes sent, %g hit, with an evaluation before it; else %d, %g",
+				i+1, a.Sent, a.DeviceHit, b.Sent, b.DeviceHit)
+		}
 	}
 }
 

@@ -34,7 +34,24 @@ func (s *stepper) prepare(b *sample.Batch) error {
 	if s.be.Device() == nil {
 		return nil
 	}
-	return s.model.Prepare(preparedIn(b, s.budget), &b.Dense.Lists, true, s.placesPerRow())
+	room := model.Room{Places: s.placesPerRow(), Labels: len(b.Seeds) * s.task.LabelWords()}
+	return s.model.Prepare(preparedIn(b, s.budget), &b.Dense.Lists, true, room)
+}
+
+// finish adds the labels of a batch to what was prepared of it, beside steps.
+func (s *stepper) finish(b *sample.Batch) {
+	if p, made := b.Prepared.(*program.Prepared); made {
+		p.Counted = s.task.Counted(b)
+		copy(p.Labels(), s.task.Labels(b))
+	}
+}
+
+// counted returns what the labels of a batch count: see task.Task.
+func (s *stepper) counted(b *sample.Batch) float64 {
+	if p, made := b.Prepared.(*program.Prepared); made {
+		return p.Counted
+	}
+	return s.task.Counted(b)
 }
 
 // placesPerRow returns how many numbers a batch has for each row of features, which say where a
@@ -60,12 +77,13 @@ func preparedIn(b *sample.Batch, budget *mem.Budget) *program.Prepared {
 }
 
 // preparing returns what prepares batches to predict their seeds on a device, from any goroutine;
-// nil where the host predicts.
-func (n *network) preparing(budget *mem.Budget) func(b *sample.Batch) error {
+// nil where the host predicts. places is how many numbers there are for each row.
+func (n *network) preparing(budget *mem.Budget, places int) func(b *sample.Batch) error {
 	if n.be.Device() == nil {
 		return nil
 	}
+	room := model.Room{Places: places}
 	return func(b *sample.Batch) error {
-		return n.model.Prepare(preparedIn(b, budget), &b.Dense.Lists, false, 0)
+		return n.model.Prepare(preparedIn(b, budget), &b.Dense.Lists, false, room)
 	}
 }

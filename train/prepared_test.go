@@ -52,7 +52,7 @@ func stepsOf(t *testing.T, s *layout.Store, c Config) (losses []float64) {
 			t.Error(err)
 		}
 	}
-	if c.Backend == backend.CUDA && !l.s.replicas.all[0].rows.cache.Filled() {
+	if c.Backend == backend.CUDA && c.DeviceCache > 0 && !l.s.replicas.all[0].rows.Cache.Filled() {
 		t.Error("the device keeps no rows")
 	}
 	return losses
@@ -68,6 +68,9 @@ func TestBatchesComePrepared(t *testing.T) {
 		"static": func(c *Config) { c.Cache, c.FeatureCache = "static", 4096 },
 		"belady": func(c *Config) { c.Cache, c.FeatureCache = setting.CacheBelady, 4096 },
 		"macro":  func(c *Config) { c.MacroBatch = 4 },
+		"none kept": func(c *Config) {
+			c.Cache, c.FeatureCache, c.DeviceCache = setting.CacheBelady, 4096, 0
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := testConfig()
@@ -95,15 +98,26 @@ func TestEvaluationsComePrepared(t *testing.T) {
 	s := mustBuild(t, planted(false))
 	noteProfiles(t, s)
 	for _, cache := range []string{"static", setting.CacheBelady} {
-		c := cachedConfig(0)
+		c := cachedConfig(100 * 4 * plantedDim)
 		c.EvalMode, c.Cache, c.FeatureCache = setting.EvalSampled, cache, 4096
 		l, err := Open(t.Context(), s, mustDevice(t), c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		batches, _, err := l.s.evaluationBatches(nil)
+		kept := l.s.replicas.all[0].rows
+		if err := kept.Cache.Fill(t.Context(), l.s.in.Rows, l.s.nodes.train[:50],
+			plantedNodes); err != nil {
+			t.Fatal(err)
+		}
+		if p := l.s.plan.Superbatch; p != nil {
+			p.Overlap = false
+		}
+		batches, _, rows, err := l.s.evaluationBatches(nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if ahead := batches.Superbatch != nil; ahead != (cache == setting.CacheBelady) {
+			t.Fatalf("cache %s: batches come from superbatches: %v", cache, ahead)
 		}
 		order, err := sample.EpochOrder(l.s.nodes.train, c.Seed, sampledEpoch, c.Batch)
 		if err != nil {
@@ -113,20 +127,28 @@ func TestEvaluationsComePrepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compared := 0
+		compared, plain := 0, l.s.in.Features
+		if plain == nil {
+			t.Fatalf("cache %s: there are no features to compare with", cache)
+		}
 		for b, err := pipe.Next(t.Context()); err != io.EOF; b, err = pipe.Next(t.Context()) {
 			if err != nil || b.Prepared == nil {
 				t.Fatalf("cache %s: a batch is not prepared: %v", cache, err)
 			}
 			alone := *b
 			alone.Prepared = nil
-			got, err := l.s.steps.logits(b, nil)
-			want, err2 := l.s.steps.logits(&alone, nil)
+			got, err := l.s.steps.logits(b, nil, rows)
+			alone.X = make([]float32, len(b.X)) // a device has rows of its own
+			err = errors.Join(err, plain.Gather(t.Context(), b.Dense.NodeIDs, alone.X))
+			want, err2 := l.s.steps.logits(&alone, nil, nil)
 			if err := errors.Join(err, err2); err != nil || !slices.Equal(got, want) {
 				t.Errorf("cache %s: other outputs: %v", cache, err)
 			}
 			b.Release()
 			compared++
+		}
+		if hits := kept.Cache.Used().Hits; hits < 50 {
+			t.Errorf("cache %s: %d rows were found on the device", cache, hits)
 		}
 		if err := errors.Join(pipe.Close(), l.Close()); err != nil || compared == 0 {
 			t.Errorf("cache %s: %d batches, %v", cache, compared, err)

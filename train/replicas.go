@@ -11,6 +11,7 @@ import (
 	"gdb/sample"
 	"gdb/sample/loader"
 	"gdb/sample/rowcache"
+	"gdb/train/devicecache"
 	"gdb/train/runs"
 	"gdb/train/task"
 )
@@ -43,7 +44,7 @@ type partLoss struct {
 // replica is the model on one device, and the rows of features that this device has.
 type replica struct {
 	*stepper
-	rows *deviceRows // nil for none
+	rows *devicecache.Rows // nil for none
 	bus  bus
 }
 
@@ -93,12 +94,16 @@ func (r *replicas) setRate(factor float64) {
 }
 
 // step computes the gradients of the part of a batch that is next, and after the last one has all
-// devices take the optimizer's step: done says so. A batch without a label changes nothing.
+// devices take the optimizer's step: done says so. A batch without a label changes nothing. The
+// batch may be released then.
 func (r *replicas) step(b *sample.Batch) (done bool, err error) {
 	i := len(r.counts)
 	bug.Check(int(b.Index%uint64(len(r.all))) == i, "batch %d comes as part %d", b.Index, i)
 	s := r.all[i]
-	counts, err := s.compute(b, s.rows.of())
+	counts, err := s.compute(b, s.rows.Input())
+	if sent := s.rows.AwaitSent(); err == nil {
+		err = sent
+	}
 	if err == nil && counts > 0 && len(r.all) > 1 {
 		err = s.be.Err() // it begins to compute
 	}
@@ -215,25 +220,37 @@ func (r *replicas) preparing() func(b *sample.Batch) error {
 	}
 }
 
-// prepareRows makes batches gather only the rows that their device does not have. Superbatches
-// gather all rows, and drop the others then.
-func (r *replicas) prepareRows(c *loader.Config) {
-	first := r.all[0].rows
-	if first == nil {
+// finishBatches has batches come with their labels, and with only the rows that their device does
+// not have. Superbatches gather all rows into page-locked memory, and drop the others then.
+func (r *replicas) finishBatches(c *loader.Config) {
+	if r.all[0].be.Device() == nil {
 		return
 	}
-	rows := func(b *sample.Batch) *deviceRows { return r.all[b.Index%uint64(len(r.all))].rows }
-	if first.from.Share {
-		c.Features = func(b *sample.Batch) rowcache.Features { return rows(b).shared.For(b) }
-		return
+	of := func(b *sample.Batch) *replica { return r.all[b.Index%uint64(len(r.all))] }
+	c.Finish = func(b *sample.Batch) error {
+		of(b).finish(b)
+		return nil
 	}
-	c.Finish = func(b *sample.Batch) error { return rows(b).cache.Place(b) }
+	switch rows := r.all[0].rows; {
+	case rows.InX():
+		pages := devicecache.Pages{}
+		for _, s := range r.all {
+			pages = append(pages, s.be.Device())
+		}
+		c.Pages = pages
+		c.Finish = func(b *sample.Batch) error {
+			of(b).finish(b)
+			return of(b).rows.Cache.Place(b)
+		}
+	case rows != nil:
+		c.Features = func(b *sample.Batch) rowcache.Features { return of(b).rows.Features(b) }
+	}
 }
 
-// fill copies rows to the devices: see deviceRows.
+// fill copies rows to the devices: see devicecache.Rows.
 func (r *replicas) fill(ctx context.Context) error {
 	for i, s := range r.all {
-		if err := s.rows.fill(ctx); err != nil {
+		if err := s.rows.Fill(ctx); err != nil {
 			return r.named(i, err)
 		}
 	}
@@ -243,7 +260,7 @@ func (r *replicas) fill(ctx context.Context) error {
 // rest gives back the memory of the host that steps have, while an evaluation needs it.
 func (r *replicas) rest() (err error) {
 	for i, s := range r.all {
-		err = errors.Join(err, r.named(i, s.rows.rest()))
+		err = errors.Join(err, r.named(i, s.rows.Rest()))
 		if i > 0 {
 			err = errors.Join(err, r.named(i, s.be.Trim()))
 		}
@@ -251,7 +268,7 @@ func (r *replicas) rest() (err error) {
 	return err
 }
 
-// addTo adds what went to the devices since the last call to the sums of an epoch.
+// addTo adds what went to the devices since the last call to the sums of an epoch; nil drops it.
 func (r *replicas) addTo(sums *epochSums) {
 	for _, s := range r.all {
 		s.bus.addTo(sums, s.be, s.rows)

@@ -98,7 +98,7 @@ func (s *shape) Size(d *sample.Dense, inner, scale int64, inPlace bool) (size pr
 	cost := s.spec().StepCost(&d.Lists, inPlace,
 		model.Growth{Num: inner, Den: have, Parts: scale}, c.Threads, c.LongestList())
 	nodes := int64(len(d.NodeIDs)) * inner / max(1, have) * scale
-	cost.Block += int64(s.placesPerRow()) * nodes
+	cost.Block += int64(s.placesPerRow())*nodes + int64(c.Batch*s.task.LabelWords())
 	if !inPlace {
 		rows := int64(s.dims[0]) * nodes
 		if c.MacroBatch > 1 { // new rows are assembled first
@@ -217,7 +217,7 @@ func (s *stepper) openWeights() (err error) {
 
 // step trains on one batch; rows says where a device has its feature rows, nil for nowhere. A batch
 // without a label changes nothing. losses returns its loss later.
-func (s *stepper) step(b *sample.Batch, rows rowsOf) error {
+func (s *stepper) step(b *sample.Batch, rows devicecache.Input) error {
 	counts, err := s.compute(b, rows)
 	if err != nil || counts == 0 {
 		return err
@@ -227,11 +227,11 @@ func (s *stepper) step(b *sample.Batch, rows rowsOf) error {
 
 // compute computes the gradients of a batch, and returns what it counts in the loss of more: see
 // task.Task.
-func (s *stepper) compute(b *sample.Batch, rows rowsOf) (counts float64, err error) {
+func (s *stepper) compute(b *sample.Batch, rows devicecache.Input) (counts float64, err error) {
 	if b.Refresh {
 		return 0, s.refresh(b)
 	}
-	if counts = s.task.Counted(b); counts == 0 {
+	if counts = s.counted(b); counts == 0 {
 		return 0, nil
 	}
 	if err := s.be.Begin(); err != nil {
@@ -247,7 +247,8 @@ func (s *stepper) compute(b *sample.Batch, rows rowsOf) (counts float64, err err
 	if err != nil {
 		return 0, err
 	}
-	s.task.Loss(s.be, s.model.GradLogits(), logits, b)
+	sent := s.model.Machine().Labels()
+	s.task.Loss(s.be, task.Outputs{Logits: logits, Grad: s.model.GradLogits(), Labels: sent}, b)
 	s.model.Backward()
 	if s.vectors != nil {
 		err = s.vectors.TakeGradient(s.be, s.model.GradInput())
@@ -302,7 +303,7 @@ func (s *stepper) stepAlone(b *sample.Batch) error {
 }
 
 // lossOf trains on one batch as step does, and returns its mean loss; 0 if the batch has no label.
-func (s *stepper) lossOf(b *sample.Batch, rows rowsOf) (float64, error) {
+func (s *stepper) lossOf(b *sample.Batch, rows devicecache.Input) (float64, error) {
 	if err := s.step(b, rows); err != nil {
 		return 0, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gdb/sample/loader"
 	"gdb/sample/superbatch"
+	"gdb/train/devicecache"
 	"gdb/train/run"
 	"gdb/train/setting"
 
@@ -28,7 +29,7 @@ func (s *session) epoch(ctx context.Context) (*loader.Epoch, error) {
 func (s *session) batches() loader.Config {
 	c := s.in.batches(&s.cfg, s.plan)
 	c.Seeds, c.Macro, c.Parts = s.nodes.train, s.cfg.Together(), s.cfg.Parts()
-	s.replicas.prepareRows(&c)
+	s.replicas.finishBatches(&c)
 	c.Prepare = s.replicas.preparing()
 	if s.draws != nil {
 		c.Draws = s.draws.Drawer
@@ -98,24 +99,31 @@ func (v *validation) Close() (err error) {
 	return err
 }
 
-// evaluationBatches returns the configuration of the batches of an evaluation, and a loader that
-// keeps them for the next one, if that has the same nodes: nil for none.
-func (s *session) evaluationBatches(set *roaring.Bitmap) (loader.Config, *loader.Loader, error) {
-	c := s.in.batches(&s.cfg, s.plan)
-	c.Prepare = s.steps.preparing(s.in.Budget)
-	if !s.evaluatesAhead() {
-		return c, nil, nil
+// evaluationBatches returns the configuration of the batches of an evaluation, a loader that keeps
+// them for the next one, if that has the same nodes, nil for none, and where a device has their
+// rows.
+func (s *session) evaluationBatches(set *roaring.Bitmap) (c loader.Config, again *loader.Loader,
+	rows devicecache.Input, err error) {
+	c = s.in.batches(&s.cfg, s.plan)
+	if s.evaluatesAhead() {
+		c.Superbatch = s.plan.EvaluationConfig(s.device, s.cfg.Threads)
+		c.Superbatch.Name = cmp.Or(s.Dir.Name(), newToken()) + "-eval"
+		c.Superbatch.Rest, c.Superbatch.Repeats = s.restSteps, true
 	}
-	c.Superbatch = s.plan.EvaluationConfig(s.device, s.cfg.Threads)
-	c.Superbatch.Name = cmp.Or(s.Dir.Name(), newToken()) + "-eval"
-	c.Superbatch.Rest, c.Superbatch.Repeats = s.restSteps, true
-	if set != s.nodes.val {
-		return c, nil, s.val.Close() // its storage is for these
+	first, places := s.replicas.all[0], 0
+	if rows = first.rows.ToEvaluate(&c); rows != nil {
+		places = 1
 	}
-	if s.val.Loader == nil {
+	c.Prepare = s.steps.preparing(s.in.Budget, places)
+	switch {
+	case c.Superbatch == nil:
+		return c, nil, rows, nil
+	case set != s.nodes.val:
+		return c, nil, rows, s.val.Close() // its storage is for these
+	case s.val.Loader == nil:
 		s.val.Loader = loader.New(s.in.Source, c)
 	}
-	return c, s.val.Loader, nil
+	return c, s.val.Loader, rows, nil
 }
 
 // nextEvaluation returns the number of epochs after which the run evaluates next, given the

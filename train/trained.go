@@ -394,7 +394,7 @@ func Evaluate(ctx context.Context, store *layout.Store, dev blockdev.Device,
 func (t *trained) evaluator(job string) *evaluator {
 	c := t.in.batches(&t.cfg,
 		&plan.Plan{Ready: plan.ReadyLeast, Samplers: plan.Samplers(t.cfg.Threads)})
-	c.Prepare = t.network.preparing(t.in.Budget)
+	c.Prepare = t.network.preparing(t.in.Budget, 0)
 	return &evaluator{network: &t.network, in: t.in, cfg: &t.cfg,
 		scratch: newScratch(t.in, t.dir, job), batches: c}
 }

@@ -28,7 +28,7 @@ const (
 // and weights. Every backend has a kernel of them.
 var (
 	crossEntropyOp = &Op{Name: "cross-entropy", Fits: func(o *Operands) bool {
-		return o.Out.Len() == o.In[0].Len() && len(o.Labels) == o.In[0].Rows &&
+		return o.Out.Len() == o.In[0].Len() && max(len(o.Labels), o.In[1].Rows) == o.In[0].Rows &&
 			(o.In[2].Len() == 0 || o.In[2].Len() == o.In[0].Cols)
 	}}
 	binaryCrossEntropyOp = &Op{Name: "binary-cross-entropy", Fits: func(o *Operands) bool {
@@ -45,6 +45,12 @@ var (
 // the weight of their label says: the mean is by the sum of their weights.
 func SoftmaxCrossEntropy(be Backend, grad, logits, weights Tensor, labels []int32) {
 	be.Run(crossEntropyOp, &Operands{Out: grad, In: [4]Tensor{logits, {}, weights}, Labels: labels})
+}
+
+// SoftmaxCrossEntropyOn is SoftmaxCrossEntropy of labels that a device has already, as int32; all
+// are below the number of classes.
+func SoftmaxCrossEntropyOn(be Backend, grad, logits, weights, labels Tensor) {
+	be.Run(crossEntropyOp, &Operands{Out: grad, In: [4]Tensor{logits, labels, weights}})
 }
 
 // SigmoidBCE computes the mean loss over all values, and its gradient; what is predicted are all

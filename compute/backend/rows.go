@@ -70,6 +70,9 @@ type Device interface {
 	// the operations, and must stay as they are until the second Begin from then, or Trim. So many
 	// rows of zeros stand before them, and any values behind.
 	SendLocked(x []float32, zeros, rows, cols int) Tensor
+	// AwaitSent waits until what SendLocked was given so far was copied, so that it may change at
+	// once. The device computes meanwhile.
+	AwaitSent() error
 	// ReadLocked picks rows for this step, beside its operations: rows of kept, and over rows that
 	// the device reads over the bus from locked memory. from has a number for each row, as bits: it
 	// numbers the rows of kept, then those of held, then the values of read at which rows begin.

@@ -16,9 +16,10 @@ type Input struct {
 	X []float32
 	// Features returns the features of all nodes, instead of X, where the backend puts them
 	// together. They are overwritten too. Places is how many numbers for each row a block has room
-	// for, which say where rows are: see Prepared.Places.
-	Features backend.Assemble
-	Places   int
+	// for, which say where rows are: see Prepared.Places. It has room for Labels words besides: see
+	// Prepared.Labels.
+	Features       backend.Assemble
+	Places, Labels int
 	// Table and Rows are Batch.Table and TableRows of package sample, for a program that reads rows
 	// in place.
 	Table backend.Tensor

@@ -29,6 +29,7 @@ type Machine struct {
 	regions [2]backend.Tensor
 	// properties holds the properties of the batch that the program reads.
 	properties [properties]backend.Tensor
+	labels     backend.Tensor     // that were sent with the batch, or empty
 	states     []backend.Tensor   // of nodes outside memory, by layer
 	segments   []backend.Segments // by the program's lists
 }
@@ -78,8 +79,10 @@ func (m *Machine) giveBatch() (places backend.Tensor) {
 	b := m.batch
 	var sent backend.Tensor
 	inBlock := b.on != nil
+	m.labels = backend.Tensor{}
 	if inBlock {
 		sent, places = b.send()
+		m.labels = sent.View(b.labels.first, b.labels.words, 1)
 	}
 	m.segments = m.segments[:0]
 	for i := range m.p.lists {
@@ -119,6 +122,10 @@ func (p *Program) FeatureFloats(rows int) int {
 	}
 	return rows * p.of(p.features).cols
 }
+
+// Labels returns what Prepared.Labels of the batch had, on the device: a tensor without rows where
+// the host has all labels.
+func (m *Machine) Labels() backend.Tensor { return m.labels }
 
 // GradLogits returns where the gradient of the logits goes before Backward.
 func (m *Machine) GradLogits() backend.Tensor { return m.tensor(m.p.seed) }

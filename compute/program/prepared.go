@@ -26,13 +26,15 @@ type Prepared struct {
 	ends       endLists         // of a batch of edges
 	on         backend.Preparer // of the block; nil where the host computes
 	block      *backend.Block   // nil once it was sent
-	places     placesRoom
+	labels     blockRoom        // for what outputs are compared with
+	places     blockRoom        // behind all else, for where rows of features are
 	held       mem.Account
+	// Counted is what a caller counted of the batch, for its step.
+	Counted float64
 }
 
-// placesRoom is room in a block, behind all else, for numbers that say where rows of features are:
-// words from first on, of which used are sent.
-type placesRoom struct{ first, words, used int }
+// blockRoom is room in a block: words from first on, of which used are sent.
+type blockRoom struct{ first, words, used int }
 
 // preparedLists are lists of a batch, in memory of their own or in words of the block from first
 // on.
@@ -168,6 +170,15 @@ func (p *Prepared) Places(words int) []uint32 {
 	return p.block.Words[p.places.first:][:words:words]
 }
 
+// Labels returns memory for Input.Labels words, with which outputs are compared: the caller writes
+// them, and the step sends them with all else. It returns nil where there is no block.
+func (p *Prepared) Labels() []uint32 {
+	if p.block == nil {
+		return nil
+	}
+	return p.block.Words[p.labels.first:][:p.labels.words:p.labels.words]
+}
+
 // send sends the block, without room in it that nobody uses, and returns it on the device, and the
 // places there.
 func (p *Prepared) send() (all, places backend.Tensor) {
@@ -244,7 +255,8 @@ func (p *Prepared) inBlock(in *Input) (err error) {
 			x.first = take(p.propertyRows(Property(k)))
 		}
 	}
-	p.places = placesRoom{words: in.Places * p.FeatureRows()}
+	p.labels = blockRoom{first: take(in.Labels), words: in.Labels}
+	p.places = blockRoom{words: in.Places * p.FeatureRows()}
 	p.places.first = take(p.places.words)
 	if err := p.held.AtLeast(4 * int64(p.computed.words())); err != nil {
 		return err

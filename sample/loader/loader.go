@@ -48,6 +48,8 @@ type Config struct {
 	Places bool
 	// Prepare and Finish are fields of sample.PipelineConfig.
 	Prepare, Finish func(b *sample.Batch) error
+	// Pages locks the memory of Batch.X of superbatches; nil does not.
+	Pages sample.Pages
 	// Superbatch, if it is not nil, makes batches as superbatches. Fields that the source or the
 	// settings above determine are filled in.
 	Superbatch *superbatch.Config
@@ -233,7 +235,7 @@ func (l *Loader) superbatch(epoch, first uint64) (sample.Batches, error) {
 		c.Epoch, c.StartBatch = epoch, first
 		c.Nodes, c.Rows, c.Labels = s.Meta.Nodes, s.Rows, s.Labels
 		c.Split, c.Cut = s.Split, s.Cut
-		c.Prepare, c.Finish = l.cfg.Prepare, l.cfg.Finish
+		c.Prepare, c.Finish, c.Pages = l.cfg.Prepare, l.cfg.Finish, l.cfg.Pages
 		c.FS, c.Prep, c.UUID, c.Device = s.Store.FS(), s.Store.Path("prep"), s.Meta.UUID, s.Device
 		c.Budget = s.Budget
 		var err error

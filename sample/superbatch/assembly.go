@@ -70,6 +70,7 @@ func newAssembly(l *Loader, s *superbatch, first, end uint64) *assembly {
 	}
 	t.staged = sample.NewBuffers(Stages, "rows read for a batch", l.cfg.Budget)
 	t.xs = sample.NewBuffers(l.cfg.Ready+1, "features of a batch", l.cfg.Budget)
+	t.xs.LockIn(l.cfg.Pages)
 	t.stages = sample.NewStageGroup(context.Background())
 	t.stages.Start(func() error { return t.readAll(first) })
 	t.stages.Start(func() error { return t.assembleAll(first) })

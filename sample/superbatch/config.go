@@ -63,6 +63,8 @@ type Config struct {
 	// Batch.Prepared, which the batch keeps; Finish does what is left once it has its features.
 	// They are called beside steps. nil makes nothing.
 	Prepare, Finish func(b *sample.Batch) error
+	// Pages locks the memory of Batch.X; nil does not.
+	Pages sample.Pages
 
 	// FS, Prep and Name say where runtime files go: Prep is the store's directory for them, and
 	// Name is a name that no other Loader uses at the same time.

@@ -37,6 +37,7 @@ func (d *farDevice) Device() backend.Device                       { return d }
 func (d *farDevice) DeviceMemory() (free, total int64, err error) { return 1 << 30, 1 << 30, nil }
 func (d *farDevice) Sent() int64                                  { return 0 }
 func (d *farDevice) Release(backend.Tensor) error                 { return nil }
+func (d *farDevice) AwaitSent() error                             { return nil }
 
 func (d *farDevice) Neighbors([]backend.Neighbors) (backend.NeighborLists, error) {
 	return nil, errRefused
@@ -209,6 +210,46 @@ func waysOfRows(t *testing.T, cache string, send bool, refused int) (inPlace boo
 			len(be.locked))
 	}
 	return way.InPlace, way.Why
+}
+
+// TestPlacedRowsAreSent: rows of a batch that has all of them in locked memory are sent from there,
+// those that the device keeps left out.
+func TestPlacedRowsAreSent(t *testing.T) {
+	for _, keep := range []int{0, 100, testNodes} {
+		near, rows, _ := mustOpen(t)
+		d := &farDevice{Backend: near.be, t: t, locked: map[uintptr]int{}, send: true}
+		c := New(near.host, nil, d, nil)
+		var hot []sample.NodeID
+		for i := range keep {
+			hot = append(hot, sample.NodeID(i))
+		}
+		if err := c.Fill(t.Context(), rows, hot, testNodes); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			b := newBatch(someNodes(200+100*i, i), 1)
+			a, err := mem.NewArena(nil, "rows", int64(4*len(b.X)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.X = mem.View[float32](a.Bytes())
+			if err := errors.Join(d.Lock(a.Bytes()), c.host.Gather(t.Context(), b.Dense.NodeIDs,
+				b.X), c.Place(b)); err != nil {
+				t.Fatal(err)
+			}
+			before := d.was
+			check(t, c, b)
+			if d.was != before+1 {
+				t.Errorf("with %d rows kept, rows were sent %d times", keep, d.was-before)
+			}
+			if err := errors.Join(d.Unlock(a.Bytes()), a.Free()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestWaysOfRows: a step has the rows of all nodes, whichever way is faster for those that the

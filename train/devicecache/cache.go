@@ -134,27 +134,32 @@ func (c *Cache) gather(ctx context.Context, from []uint32, nodes []sample.NodeID
 	return !p.whole, nil
 }
 
-// Place does what gathering does for a batch that has all its rows in X: it moves those that the
-// device does not keep to the front of X, and notes where each is.
+// Place does what gathering does for a batch that has all its rows in X, which is page-locked: it
+// moves those that the device does not keep to the front of X, from which they are sent, and notes
+// where each is. X must stay as it is until backend.Device.AwaitSent.
 func (c *Cache) Place(b *sample.Batch) error {
-	if len(b.X) == 0 {
+	if len(b.X) == 0 || b.Table != nil {
 		return nil
 	}
 	c.notes.give(c.notes.take(&b.X[0])) // of a batch that was given up
-	k := c.kept.Load()
-	if k == nil {
-		return nil
-	}
 	to, p := preparedOf(b), c.notes.spare()
-	err := p.split(k, to.Places(to.FeatureRows()), b.Dense.NodeIDs)
+	err := p.split(c.kept.Load(), to.Places(to.FeatureRows()), b.Dense.NodeIDs)
 	if err == nil {
 		err = p.inOrder(0, c.Dim())
 	}
-	if err != nil {
+	sends := c.be.Device() != nil
+	if err != nil || p.whole && !sends { // X is as it is without the cache
 		c.notes.give(p)
 		return err
 	}
-	p.compact(b.X, c.Dim())
+	if p.whole {
+		to.Places(0)
+	} else {
+		p.compact(b.X, c.Dim())
+	}
+	if sends {
+		p.locked = b.X[:len(p.missed)*c.Dim()]
+	}
 	c.notes.put(&b.X[0], p)
 	return nil
 }

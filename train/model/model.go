@@ -106,11 +106,14 @@ func (m *Model) Forward(d *dense.Lists, x []float32, s Step) (backend.Tensor, er
 	return m.machine.Forward(batch, in)
 }
 
+// Room is room in a batch that is prepared: for Places numbers for each row of features, and for
+// words of Labels. See program.Prepared.
+type Room struct{ Places, Labels int }
+
 // Prepare prepares a batch for a Forward on a device that trains, or does not, beside steps: it may
-// be called from any goroutine. places is how many numbers for each row of features there is room
-// for, see program.Prepared.Places.
-func (m *Model) Prepare(to *program.Prepared, d *dense.Lists, train bool, places int) error {
-	in := program.Input{Dense: d, Degrees: d.Degrees, Places: places}
+// be called from any goroutine. room says for what else there is room beside lists.
+func (m *Model) Prepare(to *program.Prepared, d *dense.Lists, train bool, room Room) error {
+	in := program.Input{Dense: d, Degrees: d.Degrees, Places: room.Places, Labels: room.Labels}
 	return to.Prepare(m.programFor(&in, Step{Train: train}), &in, m.be.Device())
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"gdb/compute/backend"
+	"gdb/internal/bug"
 	"gdb/internal/mem"
 	"gdb/internal/tables"
 	"gdb/sample"
@@ -137,15 +138,39 @@ func (c *Classes) TrainScore(_ string, sum *backend.Loss) float64 {
 	return f
 }
 
-// Loss computes the loss of a batch and its gradient.
-func (c *Classes) Loss(be backend.Backend, grad, logits backend.Tensor,
-	b *sample.Batch) {
+// LabelWords returns 1, or with Multi the number of classes.
+func (c *Classes) LabelWords() int {
 	if c.Multi {
-		targets := be.Host(b.Multi, len(b.Seeds), c.Outputs())
-		backend.SigmoidBCE(be, grad, logits, targets, c.Weights)
-		return
+		return c.Outputs()
 	}
-	backend.SoftmaxCrossEntropy(be, grad, logits, c.Weights, b.Labels)
+	return 1
+}
+
+// Labels returns the labels as they are.
+func (c *Classes) Labels(b *sample.Batch) []uint32 {
+	if c.Multi {
+		return mem.View[uint32](mem.BytesOf(b.Multi))
+	}
+	for _, l := range b.Labels {
+		bug.Check(int(l) < c.Outputs(), "label %d is not below the number of classes", l)
+	}
+	return mem.View[uint32](mem.BytesOf(b.Labels))
+}
+
+// Loss computes the loss of a batch and its gradient.
+func (c *Classes) Loss(be backend.Backend, o Outputs, b *sample.Batch) {
+	switch {
+	case c.Multi && o.Labels.Rows > 0:
+		labels := o.Labels.Flat().View(0, len(b.Seeds), c.Outputs())
+		backend.SigmoidBCE(be, o.Grad, o.Logits, labels, c.Weights)
+	case c.Multi:
+		labels := be.Host(b.Multi, len(b.Seeds), c.Outputs())
+		backend.SigmoidBCE(be, o.Grad, o.Logits, labels, c.Weights)
+	case o.Labels.Rows > 0:
+		backend.SoftmaxCrossEntropyOn(be, o.Grad, o.Logits, c.Weights, o.Labels)
+	default:
+		backend.SoftmaxCrossEntropy(be, o.Grad, o.Logits, c.Weights, b.Labels)
+	}
 }
 
 // Predictions returns what writes the names of classes. With Multi these are joined by ';'.

@@ -115,13 +115,25 @@ func (n *Numbers) Counted(b *sample.Batch) (count float64) {
 // Blank gives all seeds the label zero.
 func (n *Numbers) Blank(b *sample.Batch) { b.Targets = make([]float32, len(b.Seeds)) }
 
-// Loss standardizes the labels of the batch in place, and computes the loss and its gradient.
-func (n *Numbers) Loss(be backend.Backend, grad, outputs backend.Tensor,
-	b *sample.Batch) {
+// LabelWords returns 1.
+func (n *Numbers) LabelWords() int { return 1 }
+
+// Labels standardizes the labels of the batch in place.
+func (n *Numbers) Labels(b *sample.Batch) []uint32 {
 	for i, v := range b.Targets {
 		b.Targets[i] = n.Scale.standard(v)
 	}
-	backend.Regression(be, n.loss, grad, outputs, be.Host(b.Targets, len(b.Seeds), 1))
+	return mem.View[uint32](mem.BytesOf(b.Targets))
+}
+
+// Loss computes the loss and its gradient, of standardized labels.
+func (n *Numbers) Loss(be backend.Backend, o Outputs, b *sample.Batch) {
+	labels := o.Labels
+	if labels.Rows == 0 {
+		n.Labels(b)
+		labels = be.Host(b.Targets, len(b.Seeds), 1)
+	}
+	backend.Regression(be, n.loss, o.Grad, o.Logits, labels)
 }
 
 // Remedy names the loss in which a few outlying labels weigh less.

@@ -27,9 +27,13 @@ type Task interface {
 	Counted(b *sample.Batch) float64
 	// Blank gives all seeds of a batch some label, so that a step on it can be timed.
 	Blank(b *sample.Batch)
+	// LabelWords returns how many words of 32 bits the label of a seed takes on a device. Labels
+	// returns the words of all seeds of a batch, whose labels it may change.
+	LabelWords() int
+	Labels(b *sample.Batch) []uint32
 	// Loss computes the mean loss of a batch, which backend.Backend.Losses reports, and writes its
-	// gradient to grad. It may change the labels of the batch.
-	Loss(be backend.Backend, grad, logits backend.Tensor, b *sample.Batch)
+	// gradient. It may change the labels of the batch.
+	Loss(be backend.Backend, o Outputs, b *sample.Batch)
 	// Remedy says what to try, besides a lower learning rate, when the loss is not a number.
 	Remedy() string
 	// TrainScore returns the score of the predictions in training, from the sums over an epoch's
@@ -42,6 +46,10 @@ type Task interface {
 	// a column for each class, and integers for classes whose names are integers as such.
 	Predictions(probabilities, integers bool) (Predictions, error)
 }
+
+// Outputs are what a model computed of a batch: Logits, and where their gradient goes. Labels has
+// the words of Task.Labels where a device has them already, else it is a tensor without rows.
+type Outputs struct{ Logits, Grad, Labels backend.Tensor }
 
 // Predictions writes predictions to a table.
 type Predictions interface {

@@ -273,6 +273,9 @@ func (d *driver) sync() error {
 	})
 }
 
+// awaitCopies waits for all copies beside the operations.
+func (d *driver) awaitCopies() error { return d.on(d.copies.Synchronize) }
+
 // endStep puts one event behind all copies, and one behind all operations.
 func (d *driver) endStep(copied, done *event) error {
 	return d.on(func() error {

@@ -132,7 +132,13 @@ func crossEntropy(g *gpu, o *backend.Operands) {
 		}
 	}
 	sum, total := g.lossNumbers()
-	counts, parts, at := g.takeParts(partsOf(rows)), g.takeParts(rows), send(g, labels)
+	counts, parts := g.takeParts(partsOf(rows)), g.takeParts(rows)
+	at := uint64(0)
+	if o.In[1].Rows > 0 {
+		at = g.at(o.In[1])
+	} else {
+		at = send(g, labels)
+	}
 	g.launch("label_weights", partsOf(rows)*blockThreads, counts, at, weights, rows)
 	g.finish(total, counts, partsOf(rows))
 	g.launch("cross_entropy", rows*warpThreads, o.Out, parts, logits, at, weights, total, rows,

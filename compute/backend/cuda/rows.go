@@ -120,6 +120,9 @@ func (g *gpu) SendLocked(x []float32, zeros, rows, cols int) backend.Tensor {
 	return g.lend(lent{at: at}, rows, cols)
 }
 
+// AwaitSent waits for all copies.
+func (g *gpu) AwaitSent() error { return g.driver.awaitCopies() }
+
 // Release frees what Params took, after what uses it.
 func (g *gpu) Release(t backend.Tensor) error {
 	p := g.kept[t.Memory]
